@@ -25,10 +25,10 @@ PLATFORMS := darwin/arm64 windows/amd64
 # all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait more than they
 # compute: four packages at once. Those of compat build the program themselves, which go test does not see: a result is
 # never kept.
-RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/guest ./internal/play/lens ./viz ./cmd/viz
+RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/otherserver ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fresh race plain compat recipes browser lint size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
+.PHONY: help run test fresh race plain compat recipes browser lint fork size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -37,6 +37,7 @@ run: ## start everything in one process: etcd, API server, client half, page
 	$(GO) run ./cmd/viz
 
 test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; 10 to 20 minutes on two cores
+	@sh internal/check/tools/needs.sh # git, a C compiler, chromium
 	@rm -rf bin/test && mkdir -p bin/test
 	@# The linters, if they are built first, take what the tests leave of both cores while they wait.
 	@{ $(MAKE) lint || echo "RED: make lint"; } > bin/test/lint 2>&1 & \
@@ -77,7 +78,7 @@ full: test storm cross tab clients ## what CI runs, and what is too long for it:
 	$(MAKE) storm RACE=1
 	cd internal/check/compat && FULL=1 $(GO) test ./mutations -count=1 -timeout 1h
 	cd internal/check/compat && FULL=1 $(GO) test -tags full ./kubectl -count=1 -timeout 30m -run "TestSessions|TestTheDocuments|TestKeptKinds"
-	FULL=1 $(GO) test -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
+	FULL=1 $(GO) test -tags full -timeout 30m ./internal/play/lab ./internal/play/scenario ./internal/observe/takes
 	FULL=1 $(GO) test ./viz/export -run TestAnExportIsWhole
 	$(GO) test -tags full ./cmd/lab -run TestAStickIsEnough -count=1 -timeout 3h -v
 	$(GO) test -tags full ./cmd/viz -run TestCompactionKeepsEtcdBelowItsQuota -count=1 -timeout 30m -v
@@ -96,11 +97,16 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
+	cd internal/check/compat && nice -n 19 $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run --build-tags full -c ../../../.golangci.yml ./...
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # what knows no document
 
+fork: ## give the module another path: make fork MODULE=github.com/you/listwatch
+	git grep -lz listwatch -- ':!*.svg' | MODULE=$(or $(MODULE),$(error name it: MODULE=github.com/you/listwatch)) xargs -0 perl -pi -e \
+	  's{(?<![\w./-])listwatch(?=/(chapters|cmd|docs|internal|viz)\b|/\.\.\.|/["`]|$$| v0| =>)}{$$ENV{MODULE}}g if m{listwatch/|^(module|replace|\s)\s*listwatch}'
+
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
-	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb)$$|^LICENSE' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort
+	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb|woff2)$$|^LICENSE|/OFL.txt$$' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort
 
 generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the chapters' first tries, the exchanges of concepts, the constants of points, the page's types, .vscode and .run
 	$(GO) tool $(TOOLS) templ generate
@@ -114,6 +120,7 @@ generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KI
 
 recordings: ## make the recordings of chapters and stories: internal/observe/takes/*.lw.gz
 	$(GO) test ./internal/observe/takes -run TestMake -update
+	$(GO) test ./internal/observe/takes -run TestTheTakesShow -update
 	$(GO) test ./internal/play/lab -run TestEveryAnswer -update
 
 screenshots: ## take the README's pictures and films from recordings, and pictures of all key moments, in every look, into ./.screenshots

@@ -9,14 +9,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// anything makes records that obey the table of points and nothing else: what no run would produce soon. There are
-// receives before sends, queues that shrink by many, subjects that never opened, gaps, and texts that mean harm.
+// anything makes records that obey only the table of points, which no real run would soon produce: receives before
+// sends, queues that shrink by many, subjects that never opened, gaps, and hostile texts.
 type anything struct {
 	rand *rand.Rand
 	last probe.Record
 }
 
-// newAnything returns records that are the same for the same seed.
+// newAnything returns a generator whose records depend only on the seed.
 func newAnything(seed uint64) *anything { return &anything{rand: rand.New(rand.NewPCG(seed, 0))} }
 
 var hostile = []string{
@@ -28,7 +28,7 @@ var hostile = []string{
 
 func (g *anything) pick(from ...string) string { return from[g.rand.IntN(len(from))] }
 
-// records returns the next n.
+// records returns the next n records.
 func (g *anything) records(n int) []probe.Record {
 	records := make([]probe.Record, 0, n)
 	points := probe.Points()
@@ -37,7 +37,7 @@ func (g *anything) records(n int) []probe.Record {
 			Seq:   g.last.Seq + 1,
 			Time:  g.last.Time + time.Duration(g.rand.IntN(1e6)),
 			Point: points[g.rand.IntN(len(points))],
-			// a recording can say anything
+			// a recording can contain anything
 			Resource: g.pick("pods", "pods", "pods", "nodes", "", "__proto__", "constructor"),
 			Subject:  g.pick("w1", "w2", "l1", "cacher", "etcd3-1", "informer", "", "__proto__", "toString"),
 			Type:     g.pick("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "Sync", ""),
@@ -60,7 +60,7 @@ func (g *anything) records(n int) []probe.Record {
 	return records
 }
 
-// feedOf returns records as they arrive in a page: a JSON array.
+// feedOf returns records as a page receives them: a JSON array.
 func feedOf(records []probe.Record) []byte {
 	feed := []byte{'['}
 	for i := range records {

@@ -6,29 +6,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/sandbox"
 	"listwatch/viz/reply"
 	"listwatch/viz/timeline"
 )
 
 const (
-	// feedBatch is the most records one frame carries. A feed that is further behind is sent several at once.
+	// feedBatch is the most records of one frame. A feed that is further behind gets several frames at once.
 	feedBatch = 2048
 	// bookmarkPeriod is how long a feed may be silent.
 	bookmarkPeriod = time.Second
-	// writeTimeout is how long one write to a page may take. A page that reads more slowly resumes, or begins again.
+	// writeTimeout bounds one write to a page. A page that reads more slowly must resume, or list again.
 	writeTimeout = 10 * time.Second
 )
 
-// events is the watch of the page's list-watch. All fields are required.
+// events serves /viz/events, the watch of the page's list-watch. All fields are required.
 type events struct {
 	pictures *Pictures
-	attend   func(r *http.Request) (leave func()) // called when a page begins to watch
-	// news returns the name of an event, and a function that is called with the time since the last call, and returns
-	// the data of one that the page is to be told; nil: none.
+	attend   func() (leave func()) // called when a page begins to watch
+	// news returns the name of an event, and a function that takes the time since its last call and returns the event's
+	// data for the page, or nil if there is none.
 	news func() (event string, news func(passed time.Duration) any)
 	done chan struct{} // closed when the program ends, never sent on: open feeds end
 }
@@ -40,26 +42,54 @@ type feed struct {
 	log     *probe.Log
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	follows probe.Query // what its page follows: told one by one, whatever is summed up
-	event   string      // of its news
+	follows probe.Query // selects the page's followed records, which are never summed up
+	event   string      // the name of the events of news
 	tell    func(passed time.Duration) any
 
 	// Owned by the request's goroutine.
-	seq    uint64 // of the last record that was written
+	seq    uint64 // the last record written
 	batch  []probe.Record
 	out    []byte
-	silent time.Duration // since something was written
+	silent time.Duration // the time since the last write
 
-	counted  uint64        // records when the rate was taken last
-	rate     float64       // records a second; what is older than flowMemory hardly counts
-	sums     bool          // the page is sent sums
-	sinceSum time.Duration // since one was sent
+	counted  uint64        // the newest record at the last measure
+	rate     float64       // records a second, averaged over about flowMemory
+	sums     bool          // whether the page gets sums
+	sinceSum time.Duration // the time since the last sum
+	own      viewers
 }
 
-// ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a client that
-// comes back, and without either those from now on; above the display rate it streams their sum and the records of what
-// is followed (resource, key, rv). A page of another origin counts as none: no room learns of it. The stream ends when
-// the client goes, when the server ends, or with `gone` when the log no longer holds the next record.
+// viewers are the viewers' newest changes. A page gets all their records even if it gets sums of the others, because
+// the page shows these changes first, up to five one by one. The zero value is ready to use.
+type viewers struct {
+	asked   [8]uint64      // the records of their requests; a new one replaces the oldest
+	changed [8]probe.Query // the commits of those requests
+	n       int
+	found   int
+}
+
+// note takes note of a record.
+func (v *viewers) note(r *probe.Record) {
+	switch {
+	case r.Point == probe.RequestReceived && sandbox.OfViewers(r):
+		v.asked[v.n%len(v.asked)] = r.Seq
+		v.n++
+	case r.Point == probe.TxnCommitted && slices.Contains(v.asked[:], uint64(r.Args[0])) && r.Args[0] != 0:
+		v.changed[v.found%len(v.changed)] = probe.Query{Key: probe.ObjectKey(r.Key), RV: r.RV}
+		v.found++
+	}
+}
+
+// have reports whether a record belongs to one of the viewers' changes.
+func (v *viewers) have(r *probe.Record) bool {
+	its := func(q probe.Query) bool { return q.RV != 0 && q.Matches(r) }
+	return slices.Contains(v.asked[:], r.Seq) || slices.ContainsFunc(v.changed[:], its)
+}
+
+// ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a returning
+// client, or else new records only. Above the display rate it streams sums, and the records of the followed object
+// (resource, key, rv). It does not notify the rooms of a page of another origin. The stream ends when the client
+// disconnects, when the server ends, or with `gone` when the log no longer has the next record.
 func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -83,25 +113,25 @@ func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	if reply.About(log, r) != nil {
-		f.gone() // another process's log: its numbers mean nothing here
+		f.gone() // another run's log, whose sequence numbers mean nothing here
 		return
 	}
 	f.stream(r)
 }
 
-// stream writes a frame every framePeriod until it is ended.
+// stream writes a frame every framePeriod until the stream ends.
 func (f *feed) stream(r *http.Request) {
 	ctx, ticker := r.Context(), time.NewTicker(framePeriod)
 	defer ticker.Stop()
 	if _, ok := f.log.Since(f.batch[:0], f.seq, 0); !ok {
-		f.gone() // before anything else is said: who asks for what is not here has nothing to go on from
+		f.gone() // before any other message: the client has no record to continue from
 		return
 	}
-	if f.bookmark() != nil { // tells the page at once that it is connected, and where
+	if f.bookmark() != nil { // the page learns at once that it is connected, and at which record
 		return
 	}
 	if !reply.Foreign(r) {
-		defer f.attend(r)()
+		defer f.attend()()
 	}
 	for passed := time.Duration(0); f.advance(ctx) && f.other(passed) == nil; passed = framePeriod {
 		select {
@@ -116,7 +146,7 @@ func (f *feed) stream(r *http.Request) {
 	}
 }
 
-// other writes what the page is to be told besides the records.
+// other writes the news for the page besides the records.
 func (f *feed) other(passed time.Duration) error {
 	said := f.tell(passed)
 	if said == nil {
@@ -129,10 +159,10 @@ func (f *feed) other(passed time.Duration) error {
 	return f.message(f.event, data)
 }
 
-// advance writes whatever there is, or a bookmark if there was nothing for long. It reports whether to go on.
+// advance writes the new records, or a bookmark after a long silence. It reports whether to go on.
 func (f *feed) advance(ctx context.Context) bool {
 	for more := true; more; {
-		whole := f.sums || f.log.Oldest() <= f.seq+1 // else records have left the log that were to come one by one
+		whole := f.sums || f.log.Oldest() <= f.seq+1 // otherwise the next record has left the log
 		if f.measure(); f.sums && whole {
 			return f.flow(ctx)
 		}
@@ -150,20 +180,21 @@ func (f *feed) advance(ctx context.Context) bool {
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
-// frame writes records as one message. Its id is that of the last one, so that a client resumes after it.
+// frame writes records as one message. The message's id is the last record's, so that a client resumes after it.
 func (f *feed) frame(records []probe.Record) error {
 	data := append(f.out[:0], '[')
 	for i := range records {
 		data = fold.AppendNext(data, &records[i])
+		f.own.note(&records[i])
 	}
 	f.out = append(data, ']')
 	f.seq = records[len(records)-1].Seq
 	return f.message("frame", f.out)
 }
 
-// coalesced takes the page to the newest state in one message, instead of all the records in between: it reads too
-// slowly, or they come faster than eyes can follow. Every counter in the state is exact, and no anomaly is left out;
-// the records can still be had by range.
+// coalesced sends the newest state in one message, instead of all records in between, because the page reads too
+// slowly, or the records come faster than eyes can follow. Every counter in the state is exact, and the message has
+// every anomaly; the page can still fetch the records by range.
 func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq
 	seq, state, err := f.pictures.shared(ctx, from)
@@ -173,8 +204,8 @@ func (f *feed) coalesced(ctx context.Context) error {
 	data, err := json.Marshal(struct {
 		From    uint64          `json:"from"`
 		Seq     uint64          `json:"seq"`
-		Records uint64          `json:"records"` // how many are skipped: (from, seq]
-		Kept    json.RawMessage `json:"kept"`    // records of them that matter one by one
+		Records uint64          `json:"records"` // the number of skipped records, those in (from, seq]
+		Kept    json.RawMessage `json:"kept"`    // the records among them to show singly
 		State   json.RawMessage `json:"state"`
 	}{from, seq, seq - from, f.kept(from, seq), state})
 	if err != nil {
@@ -184,21 +215,21 @@ func (f *feed) coalesced(ctx context.Context) error {
 	return f.message("coalesced", data)
 }
 
-// bookmark says how far the feed is, although nothing happened.
+// bookmark sends the feed's position without a record.
 func (f *feed) bookmark() error {
 	return f.message("bookmark", fmt.Appendf(nil, `{"seq":%d}`, f.seq))
 }
 
-// gone says that the client has to list again.
+// gone makes the client list again.
 func (f *feed) gone() {
-	// Whether it arrives is all the same: the stream ends here.
+	// The stream ends here, whether or not this message arrives.
 	_ = f.message("gone", fmt.Appendf(nil, `{"oldest":%d,"last":%d}`, f.log.Oldest(), f.log.Last()))
 }
 
-// message writes one message and flushes it. Data holds no line break: it is JSON.
+// message writes one message and flushes it. data is JSON without line breaks.
 func (f *feed) message(event string, data []byte) error {
 	f.silent = 0
-	// Not every ResponseWriter knows deadlines; without one a dead peer is found by TCP alone.
+	// Not every ResponseWriter has deadlines; without one, only TCP detects a dead peer.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if _, err := fmt.Fprintf(f.w, "id: %d\nevent: %s\ndata: %s\n\n", f.seq, event, data); err != nil {
 		return err
@@ -206,18 +237,18 @@ func (f *feed) message(event string, data []byte) error {
 	return f.rc.Flush()
 }
 
-// Above so many records a second the page's feed carries sums, and of the records those that matter: the page draws how
-// many changes pass each way (stage/streams.js). A page that reads slowly counts those that come while it is written
-// to, and so is sent sums earlier.
+// Above flowRecords a second the feed sends sums and the few records that matter singly, and the page draws how many
+// changes pass each way (stage/streams.js). For a page that reads slowly, records also count while a write blocks, so
+// it gets sums at a lower rate.
 const (
 	flowRecords = 20_000
-	flowCalm    = flowRecords / 2        // below it every record is sent again
-	flowMemory  = 500 * time.Millisecond // over which the rate is taken
-	flowPeriod  = 15 * framePeriod       // between two sums: more often than that, eyes read no figures
-	flowTail    = 96                     // of the newest records come with a sum, for the stage and the table
+	flowCalm    = flowRecords / 2        // the rate below which every record is sent again
+	flowMemory  = 500 * time.Millisecond // the period over which the rate is averaged
+	flowPeriod  = 15 * framePeriod       // the time between two sums; faster numbers are illegible
+	flowTail    = 96                     // the newest records sent with a sum, for the stage and the table
 )
 
-// measure takes the rate, and decides by it whether the page is sent sums.
+// measure updates the rate, and decides whether the page gets sums.
 func (f *feed) measure() {
 	last := f.log.Last()
 	newest := float64(last-f.counted) / framePeriod.Seconds()
@@ -226,7 +257,7 @@ func (f *feed) measure() {
 	f.sums = f.rate > flowRecords || f.sums && f.rate > flowCalm
 }
 
-// flow sends the newest state from time to time, and nothing between. It reports whether to go on.
+// flow sends the newest state every flowPeriod, and nothing in between. It reports whether to go on.
 func (f *feed) flow(ctx context.Context) bool {
 	if f.sinceSum >= flowPeriod && f.log.Last() > f.seq {
 		f.sinceSum = 0
@@ -235,12 +266,17 @@ func (f *feed) flow(ctx context.Context) bool {
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
-// kept returns as JSON what a page is told of the records in (from, to] although it is sent their sum: every anomaly,
-// what it follows, and the newest few. What has left the log by now is left out: the page could not ask for it either.
+// kept returns as JSON the records in (from, to] that a page gets besides their sum: every anomaly, the followed
+// object's records, the viewers' own changes, and the newest few. Records that have left the log are missing; the page
+// could not fetch them either.
 func (f *feed) kept(from, to uint64) []byte {
+	for r := range f.log.Between(from, to) {
+		f.own.note(r) // a first pass, because etcd's watch may report a change before its writer does
+	}
 	out := []byte{'['}
 	for r := range f.log.Between(from, to) {
-		if r.Seq+flowTail > to || r.Anomaly() || (f.follows.Key != "" || f.follows.RV != 0) && f.follows.Matches(r) {
+		if r.Seq+flowTail > to || r.Anomaly() || f.own.have(r) ||
+			(f.follows.Key != "" || f.follows.RV != 0) && f.follows.Matches(r) {
 			out = fold.AppendNext(out, r)
 		}
 	}

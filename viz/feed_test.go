@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,7 @@ import (
 	"listwatch/viz/frame"
 )
 
-// stand is a page on a network of pipes, in a bubble.
+// stand is a page on an in-memory network, in a bubble.
 type stand struct {
 	log    *probe.Log
 	pods   *probe.Probe
@@ -36,7 +37,7 @@ func newStand(t *testing.T, log *probe.Log, change ...func(*frame.Page)) *stand 
 	s.stop = bubble.Go(t, "test.ui", s.ui.Run)
 	listener := pipenet.Listen()
 	server := &http.Server{Handler: s.ui}
-	go server.Serve(listener)
+	go func() { _ = server.Serve(listener) }()
 	s.client = listener.Client()
 	t.Cleanup(func() {
 		s.stop()
@@ -136,13 +137,13 @@ func TestTheFeedBatchesWhatHappensAndBookmarksSilence(t *testing.T) {
 	})
 }
 
-// TestWhereAFeedBegins: at the newest record, at the one it asks for, or after the Last-Event-ID of a page that comes
-// back, whatever its URL says. What the log cannot continue is gone, and there the stream ends.
+// TestWhereAFeedBegins checks that a feed begins at the newest record, after the requested one, or after the
+// Last-Event-ID of a returning page, which overrides the URL. A feed that the log cannot continue ends with gone.
 func TestWhereAFeedBegins(t *testing.T) {
 	for name, test := range map[string]struct {
 		query, lastEventID string
 		event, id, data    string
-		rest               string // the records of the frame after that; "": none comes
+		rest               string // the records of the next frame, "" for none
 	}{
 		"now":                   {"", "", "bookmark", "20", "", ""},
 		"the newest":            {"?since=20", "", "bookmark", "20", "", ""},
@@ -173,13 +174,6 @@ func TestWhereAFeedBegins(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSequenceNumberIsRefused(t *testing.T) {
-	log, _ := newLog()
-	for _, since := range []string{"-1", "x", "99999999999999999999"} {
-		assert.Equal(t, http.StatusBadRequest, ask(show(log), "GET", "/viz/events?since="+since, "").Code, since)
-	}
-}
-
 func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 64))
@@ -187,7 +181,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 		slow := bufio.NewReader(s.get(t, "/viz/events?since=0", "").Body)
 		m, _ := next(t, slow)
 		want(t, m, "bookmark", "0")
-		for range 100 { // no client reads: the feed's goroutine is stuck in its write, and no other one is
+		for range 100 { // the client does not read: only the feed's goroutine blocks, in its write
 			s.append(10)
 			time.Sleep(framePeriod)
 		}
@@ -202,7 +196,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 	})
 }
 
-// TestAClientThatBeginsFarBehindIsSentEveryRecord begins where the log does, and reads as fast as it can.
+// TestAClientThatBeginsFarBehindIsSentEveryRecord starts at the log's first record, and reads as fast as it can.
 func TestAClientThatBeginsFarBehindIsSentEveryRecord(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<15))
@@ -234,7 +228,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		}
 		take()
 		take()
-		for range 30 { // no client reads
+		for range 30 { // the client does not read
 			s.append(599)
 			s.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 			time.Sleep(framePeriod)
@@ -248,7 +242,7 @@ func TestAPageThatReadsSlowlyIsSentTheStateInsteadOfEverything(t *testing.T) {
 		assert.Equal(t, 30, page.forced,
 			"anomalies, one by one and with what was summed: none is missing, none comes twice")
 		assert.Equal(t, 1+30*599, page.state.Resources["pods"].Points["TxnCommitted"], "commits")
-		s.append(5) // and from there on it is sent every record again
+		s.append(5) // the page gets every record again
 		for take() != "frame" {
 			s.append(1)
 		}
@@ -276,6 +270,168 @@ func TestAFeedEndsWhenItsClientGoes(t *testing.T) {
 		response := s.get(t, "/viz/events", "")
 		next(t, bufio.NewReader(response.Body))
 		response.Body.Close()
-		time.Sleep(2 * bookmarkPeriod) // goleak sees what is left
+		time.Sleep(2 * bookmarkPeriod) // goleak finds leaked goroutines
+	})
+}
+
+// told counts what a page got from its feed, one by one and in sums.
+type told struct {
+	state                    *fold.State
+	frames, sums             int
+	records, summed          uint64
+	forced, followed, others int           // singly: evictions, records of default/f, others that came with a sum
+	mine                     []probe.Point // records of default/mine that came with a sum
+	sumsAt                   []time.Time   // the times of the sums
+	problem                  []string      // inconsistencies
+}
+
+// listen reads a feed to its end.
+func (p *told) listen(t *testing.T, in *bufio.Reader) {
+	for m, ok := next(t, in); ok; m, ok = next(t, in) {
+		p.hear(m)
+	}
+}
+
+func (p *told) hear(m message) {
+	switch m.event {
+	case "frame":
+		p.frames++
+		p.records += p.take(m.data, true)
+	case "coalesced":
+		p.sums++
+		p.sumsAt = append(p.sumsAt, time.Now())
+		p.sum(m)
+	}
+}
+
+func (p *told) sum(m message) {
+	var sum struct {
+		From, Seq, Records uint64
+		Kept, State        json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(m.data), &sum); err != nil {
+		p.problem = append(p.problem, err.Error())
+	}
+	if sum.From != p.state.Seq || fmt.Sprint(sum.Seq) != m.id || sum.Records != sum.Seq-sum.From {
+		p.problem = append(p.problem, fmt.Sprintf("a sum of %d from %d to %d under id %s, and the page is at %d",
+			sum.Records, sum.From, sum.Seq, m.id, p.state.Seq))
+	}
+	p.take(string(sum.Kept), false)
+	p.summed += sum.Records
+	p.state, _ = fold.Read(sum.State)
+}
+
+// take counts records, and folds them with apply; a sum brings the state itself.
+func (p *told) take(data string, apply bool) uint64 {
+	var list []json.RawMessage
+	if err := json.Unmarshal([]byte(data), &list); err != nil {
+		p.problem = append(p.problem, err.Error())
+	}
+	last := uint64(0)
+	for _, written := range list {
+		r, err := fold.ReadRecord(written)
+		if err != nil || r.Seq <= last {
+			p.problem = append(p.problem, fmt.Sprintf("record %d after %d: %v", r.Seq, last, err))
+		}
+		last = r.Seq
+		switch {
+		case r.Point == probe.WatcherForced:
+			p.forced++
+		case r.Key == "/registry/pods/default/f":
+			p.followed++
+		case !apply && r.Key == "/registry/pods/default/mine":
+			p.mine = append(p.mine, r.Point)
+		case !apply:
+			p.others++
+		}
+		if apply {
+			p.state.Apply([]probe.Record{r})
+		}
+	}
+	return uint64(len(list))
+}
+
+// tell opens a feed and counts what comes. heard is closed when the feed has ended.
+func (s *stand) tell(t *testing.T, query string) (page *told, heard <-chan struct{}) {
+	page, ended := &told{state: fold.New()}, make(chan struct{})
+	in := bufio.NewReader(s.get(t, "/viz/events?since=0"+query, "").Body)
+	go func() { page.listen(t, in); close(ended) }()
+	return page, ended
+}
+
+// TestTheViewersOwnChangeComesBesideASum: among thirty thousand records a second is one change of kubectl's, whose
+// request came before the sums.
+func TestTheViewersOwnChangeComesBesideASum(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))
+		page, heard := s.tell(t, "")
+		path := []string{"POST", "/api/v1/namespaces/default/pods", "", "kubectl", ""}
+		request := int(s.pods.Resource("").Texts(probe.RequestReceived, path, "", 0))
+		key, rv := "/registry/pods/default/mine", uint64(1<<20)
+		want := []probe.Point{probe.Etcd3IncomingSent, probe.TxnCommitted, probe.RingAppend, probe.HandlerReturned}
+		for i := range 90 {
+			s.append(998)
+			if i == 60 {
+				for _, point := range want {
+					s.pods.At(point, key, rv, request)
+					s.append(flowTail)
+				}
+			}
+			time.Sleep(framePeriod)
+		}
+		s.stop()
+		<-heard
+		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(page.mine), "of the change came beside the sums")
+	})
+}
+
+// TestWhatNobodyCanLookAtComesInSums writes thirty thousand records a second for three seconds, with an eviction and a
+// record of the followed object in every frame, and then very few.
+func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))
+		page, heard := s.tell(t, "&resource=pods&key=default/f")
+		const rounds = 90
+		for range rounds {
+			s.append(998)
+			s.pods.Subject("w1").At(probe.WatcherForced, "", 0)
+			s.pods.At(probe.TxnCommitted, "/registry/pods/default/f", s.log.Last()+1)
+			time.Sleep(framePeriod)
+		}
+		lately := time.Now().Add(-time.Second)
+		time.Sleep(2 * flowPeriod) // the last sum comes within that time
+		synctest.Wait()
+		frames, sums := page.frames, page.sums
+		if page.records+page.summed != rounds*1000 || page.summed < 60*1000 {
+			t.Errorf("%d records came one by one and %d in sums, want %d together, most of them in sums", page.records,
+				page.summed, rounds*1000)
+		}
+		if page.forced != rounds || page.followed != rounds {
+			t.Errorf("%d evictions and %d records of what is followed came one by one, want %d of each", page.forced,
+				page.followed, rounds)
+		}
+		page.sumsAt = slices.DeleteFunc(page.sumsAt, lately.After)
+		if n := len(page.sumsAt); n < 2 || n > 4 { // the last one came after the last record
+			t.Errorf("%d sums since a second before the last record, want about three", n)
+		}
+		if page.others == 0 || page.others > sums*flowTail { // the newest records
+			t.Errorf("%d other records came with %d sums, want %d with each at most", page.others, sums, flowTail)
+		}
+		time.Sleep(4 * flowMemory)
+		s.append(5)
+		time.Sleep(bookmarkPeriod)
+		s.append(5)
+		time.Sleep(bookmarkPeriod)
+		synctest.Wait()
+		assert.True(t, page.frames == frames+2 && page.sums <= sums+1,
+			"in silence: %d frames and %d sums more, want two frames", page.frames-frames, page.sums-sums)
+		_, written, _ := s.ui.pictures.Snapshot(t.Context())
+		server, _ := fold.Read(written)
+		assert.NoDiff(t, server, page.state, "the page's picture is not the server's")
+		for _, problem := range page.problem {
+			t.Error(problem)
+		}
+		s.stop()
+		<-heard
 	})
 }

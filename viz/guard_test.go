@@ -1,8 +1,6 @@
 package viz
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,9 +14,7 @@ import (
 	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/worldclock"
-	"listwatch/internal/play/wiretap"
 	"listwatch/viz/frame"
-	"listwatch/viz/inspector"
 	"listwatch/viz/timeline"
 )
 
@@ -75,7 +71,7 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 	}
 }
 
-// TestAGetOfAForeignPageHasNoEffects opens the feed and looks into a lane, as pages and programs do.
+// TestAGetOfAForeignPageHasNoEffects opens the feed and inspects a lane, as pages and programs do.
 func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 	for name, c := range map[string]struct {
 		site, origin string
@@ -93,17 +89,16 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 		"our address, but a foreign script": {"cross-site", "http://localhost:8080", 0},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
-			pages := 0
 			world := worldclock.New(time.Now())
 			log := probe.NewLog(world, 64)
 			log.LimitLoud(1, func(string) bool { return false })
 			pods := probe.New(log).Resource("pods")
-			pods.Lane("w1")
-			quiet := pods.Lane("w2")
+			empty := func() (int, int, int) { return 0, 0, 10 }
+			pods.Lane("w1", empty).At(probe.WatcherAdded, "", 1, 10)
+			quiet := pods.Lane("w2", empty)
+			quiet.At(probe.WatcherAdded, "", 1, 10)
 			held := hold.New(hold.Config{Gate: log.Gate(), Clock: world, Patience: world, Say: func(string) {}})
-			ui := show(log, func(p *frame.Page) {
-				p.Hold, p.Viewed = timeline.Hold{World: held}, func() { pages++ }
-			})
+			ui := show(log, func(p *frame.Page) { p.Hold = timeline.Hold{World: held} })
 			get := func(path string) {
 				r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost:8080"+path, nil)
 				r.Header.Set("Sec-Fetch-Site", c.site)
@@ -115,8 +110,8 @@ func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 			synctest.Wait()
 			before := log.Last()
 			quiet.Event(probe.InputSent, "ADDED", "default/a", 6, 1, 10)
-			got := []int{held.Status().Attending, pages, int(log.Last() - before)}
-			assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 3), got)
+			got := []int{held.Status().Attending, int(log.Last() - before)}
+			assert.EqualSlices(t, slices.Repeat([]int{c.effects}, 2), got)
 		})
 	}
 }
@@ -132,48 +127,4 @@ func TestEveryAnswerForbidsScriptsFramesAndGuesses(t *testing.T) {
 		assert.True(t, header.Get("X-Content-Type-Options") == "nosniff" && header.Get("X-Frame-Options") == "DENY",
 			"%s: nosniff or frame denial is missing: %v", path, header)
 	}
-}
-
-func TestEachStreamOnTheWireIsGivenTheWatcherThatFeedsIt(t *testing.T) {
-	log, pods := newLog()
-	streams := []wiretap.Stream{{ID: 1, Request: requestOf("me", "/a")}, {ID: 2, Request: requestOf("me", "/a")},
-		{ID: 3, Request: requestOf("you", "/b")}}
-	ui := show(log, func(p *frame.Page) { p.Inspector.Wire = func() []wiretap.Stream { return streams } })
-	for _, watcher := range []struct{ id, opened string }{{"w1", "me /a"}, {"w2", "me /a"}, {"w3", "kubectl /b"}} {
-		p := pods.Subject(watcher.id)
-		p.Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
-		p.Texts(probe.WireOpened, strings.Fields(watcher.opened), "", 0)
-	}
-	for query, want := range map[string]string{
-		"?watcher=w1":                "pods w1 me 1\n",
-		"?resource=pods&watcher=w2":  "pods w2 me 2\n",
-		"?watcher=w3":                "",
-		"?resource=nodes&watcher=w2": "",
-		"":                           "pods w1 me 1\npods w2 me 2\n  you 3\n",
-	} {
-		var streams []inspector.Stream
-		err := json.Unmarshal(ask(ui, "GET", "/viz/wire"+query, "").Body.Bytes(), &streams)
-		got := ""
-		for _, each := range streams {
-			got += fmt.Sprintln(each.Resource, each.Watcher, each.Agent, each.Wire.ID)
-		}
-		assert.True(t, got == want && err == nil, "%q: %v\ngot  %s\nwant %s", query, err, got, want)
-	}
-	assert.Equal(t, http.StatusNotFound, ask(show(log), "GET", "/viz/wire", "").Code, "without a wire")
-}
-
-func requestOf(agent, path string) string {
-	return "GET " + path + " HTTP/1.1\r\nHost: x\r\nUser-Agent: " + agent + "\r\nAuthorization: Bearer s3cret\r\n\r\n"
-}
-
-func TestWhatOpensDoorsIsNotOnTheWire(t *testing.T) {
-	log, _ := newLog()
-	stream := wiretap.Stream{Request: requestOf("me", "/api/v1/secrets?watch=1"), Chunks: []wiretap.Chunk{
-		{Data: `"s3cret"}}}`}}}
-	ui := show(log, func(p *frame.Page) {
-		p.Inspector.Wire = func() []wiretap.Stream { return []wiretap.Stream{stream} }
-	})
-	got := ask(ui, "GET", "/viz/wire", "").Body.String()
-	assert.True(t, !strings.Contains(got, "s3cret") && strings.Contains(got, `"data":"***"`) &&
-		strings.Contains(got, `Authorization: ***\r\n`), "got %s", got)
 }

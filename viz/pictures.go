@@ -14,18 +14,18 @@ import (
 	"listwatch/viz/reply"
 )
 
-// foldBatch is how many records are taken from the log at once, so that its lock is never held for long.
+// foldBatch is how many records a fold takes from the log at once, so that it never holds the lock for long.
 const foldBatch = 1024
 
-// keyframes is how many pictures are kept of what a log holds, about.
+// keyframes is about how many pictures of a log's records are kept.
 const keyframes = 16
 
-// framePeriod is how often the log is folded and a feed is written: two frames of a 60 Hz screen, and few enough
-// messages that a page keeps up with fifty thousand records a second. By the wall's clock, never by the world's: a page
-// shows a held world, too.
+// framePeriod is the period of folds and of writes to a feed: two frames of a 60 Hz screen, and few enough messages
+// that a page keeps up with fifty thousand records a second. It is wall time, never world time, because a page shows a
+// held world, too.
 const framePeriod = 33 * time.Millisecond
 
-// Pictures keeps the folded state of a log, and what it takes to show its past: keyframes.
+// Pictures keeps the folded state of a log, and keyframes of its past.
 type Pictures struct {
 	// Set by NewPictures, never changed.
 	log     *probe.Log
@@ -36,15 +36,15 @@ type Pictures struct {
 	frames *fold.Keyframes
 	batch  []probe.Record // reused by every foldLocked
 
-	stale       atomic.Bool // a frame has begun since what follows was written
+	stale       atomic.Bool // whether a frame has begun since sharedState was written
 	sharedMu    sync.Mutex  // guards the fields below; taken before mu
 	sharedSeq   uint64
 	sharedState json.RawMessage
 }
 
-// NewPictures returns a pictures of a log that begins with the picture start; nil: with the empty one. recount lets the
-// store of a subject report what it holds, if that is at most limit objects; nil: none can be asked. It starts nothing;
-// Run does.
+// NewPictures returns the pictures of a log that begins with the picture start, or with the empty one if start is nil.
+// recount, which may be nil, makes the store of a subject report its objects if they are at most limit. NewPictures
+// starts no goroutine; Run does the work.
 func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subject string, limit int)) *Pictures {
 	f := &Pictures{log: log, recount: recount, state: fold.New(),
 		frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
@@ -56,11 +56,11 @@ func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subje
 	return f
 }
 
-// recountPeriod is how often stores are asked whose names the picture had to give up.
+// recountPeriod is how often Run calls recount for stores with objects that the picture does not name.
 const recountPeriod = 15 * framePeriod
 
-// Run folds every framePeriod until ctx is done, and now and then lets the stores recount of which the picture has room
-// for more names than it knows.
+// Run folds every framePeriod until ctx is done. Every recountPeriod it recounts the stores for which the picture has
+// room for more names than it knows.
 func (f *Pictures) Run(ctx context.Context) {
 	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -77,13 +77,12 @@ func (f *Pictures) Run(ctx context.Context) {
 		}
 		since = 0
 		for _, each := range unnamed {
-			f.recount(each[0], each[1], fold.MaxRows) // without mu: the station takes locks of its own
+			f.recount(each[0], each[1], fold.MaxRows) // without mu, because the station takes its own locks
 		}
 	}
 }
 
-// unnamed folds what has been written since, and returns the shelves, each by resource and subject, that have room for
-// objects whose names are not known.
+// unnamed folds the new records, and returns the shelves, by resource and subject, that have room for more names.
 func (f *Pictures) unnamed(ctx context.Context) (shelves [][2]string) {
 	if f.lockCurrent(ctx) != nil {
 		return nil
@@ -100,9 +99,9 @@ func (f *Pictures) unnamed(ctx context.Context) (shelves [][2]string) {
 	return shelves
 }
 
-// lockCurrent locks f.mu when everything is folded that the log holds. It folds a batch at a time and releases f.mu
-// after each, so that other callers and the end of the program need not wait for a long log. If ctx ends first,
-// lockCurrent returns its error, and f.mu is not locked.
+// lockCurrent folds the whole log, and returns with f.mu locked. It folds a batch at a time and releases f.mu after
+// each, so that other callers and the end of the program need not wait for a long log. If ctx ends first, lockCurrent
+// returns ctx's error, without the lock.
 func (f *Pictures) lockCurrent(ctx context.Context) error {
 	for {
 		f.mu.Lock()
@@ -116,8 +115,8 @@ func (f *Pictures) lockCurrent(ctx context.Context) error {
 	}
 }
 
-// foldLocked folds one batch and reports whether there was anything to fold. If the log has overrun us, it goes on with
-// the oldest record there is: the state counts what is missing as lost, and says so.
+// foldLocked folds one batch and reports whether there was anything to fold. If the log has dropped the next record,
+// foldLocked goes on with the oldest one; the state counts the missing records as lost. The caller must hold f.mu.
 func (f *Pictures) foldLocked() bool {
 	from := f.state.Seq
 	records, ok := f.log.Since(f.batch[:0], from, foldBatch)
@@ -126,7 +125,7 @@ func (f *Pictures) foldLocked() bool {
 		records, ok = f.log.Since(f.batch[:0], from, foldBatch)
 	}
 	f.batch = records
-	if len(records) == 0 { // also if the picture is ahead of the log
+	if len(records) == 0 { // also when the picture is ahead of the log
 		f.frames.Forget(f.log.Oldest())
 		return false
 	}
@@ -148,7 +147,7 @@ func (f *Pictures) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, err
 	return frame, nil
 }
 
-// Bounds returns the first and the last record at which a picture can be had, and the time of the last.
+// Bounds returns the first and the last record with a picture, and the time of the last.
 func (f *Pictures) Bounds(ctx context.Context) (oldest, last uint64, t int64, err error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return 0, 0, 0, err
@@ -157,7 +156,7 @@ func (f *Pictures) Bounds(ctx context.Context) (oldest, last uint64, t int64, er
 	return f.frames.Oldest(), f.state.Seq, f.state.T, nil
 }
 
-// Snapshot returns the state up to this moment as JSON, with its sequence number. It is written without f.mu.
+// Snapshot returns the current state as JSON, with its sequence number. It encodes without f.mu.
 func (f *Pictures) Snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
 	state, err := f.Now(ctx)
 	if err != nil {
@@ -167,8 +166,8 @@ func (f *Pictures) Snapshot(ctx context.Context) (uint64, json.RawMessage, error
 	return state.Seq, written, err
 }
 
-// shared is a snapshot for all pages that are sent sums: it is written once in a frame, however many pages there are.
-// It is newer than the record after.
+// shared returns a snapshot, newer than the record after, for all pages that get sums. It is encoded at most once in a
+// frame for all of them, unless a page needs a newer one.
 func (f *Pictures) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()
@@ -178,7 +177,7 @@ func (f *Pictures) shared(ctx context.Context, after uint64) (seq uint64, writte
 	return f.sharedSeq, f.sharedState, err
 }
 
-// Now returns the newest picture, the caller's own.
+// Now returns a copy of the newest picture.
 func (f *Pictures) Now(ctx context.Context) (*fold.State, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return nil, err

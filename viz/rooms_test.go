@@ -7,7 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,19 +19,18 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// floors are the rooms of the page's scripts from the ground up. A script imports from its own room and from rooms
-// below it.
+// floors are the rooms with scripts, from the ground up. A script imports only from its own room and from rooms below.
 var floors = []string{"lib", "log", "dom", "stage", "timeline", "inspector", "spacetime", "lens", "console", "book",
 	"stories", "frame"}
 
-// reaching are the calls by which a script reaches what is beyond the page.
+// reaching are the calls with which a script leaves the page.
 var reaching = []string{"fetch(", "EventSource(", "XMLHttpRequest(", "WebSocket(", "sendBeacon(", "importScripts("}
 
 // assets returns the names of the page's scripts, styles and pictures.
 func assets() []string {
 	all := []string{"stage/tall.css"}
-	for _, pattern := range []string{"*/*.js", "*/*.css", "*/*.svg"} {
-		found, _ := fs.Glob(rooms, pattern) // it is well formed
+	for _, pattern := range []string{"*/*.js", "*/*.css", "*/*.svg", "*/*.woff2"} {
+		found, _ := fs.Glob(rooms, pattern) // the pattern is valid
 		all = append(all, found...)
 	}
 	return slices.DeleteFunc(all, func(name string) bool { return strings.HasPrefix(name, "export/") })
@@ -40,14 +41,25 @@ func scripts() map[string]string {
 	all := map[string]string{}
 	for _, name := range assets() {
 		if path.Ext(name) == ".js" {
-			body, _ := readAsset(name) // it is there
+			body, _ := readAsset(name) // assets lists it, so it exists
 			all[name] = bare(string(body))
 		}
 	}
 	return all
 }
 
-// bare is a script without its comments.
+// sources returns the source of all scripts by "ROOM/NAME", including those that replace the program.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range require.Value(filepath.Glob("*/*.js"))(t) {
+		all[filepath.ToSlash(name)] = string(require.Value(os.ReadFile(name))(t))
+	}
+	require.True(t, len(all) > len(scripts()), "%d scripts", len(all))
+	return all
+}
+
+// bare returns a script without its comments.
 func bare(source string) string {
 	return string(api.Transform(source, api.TransformOptions{MinifyWhitespace: true, Charset: api.CharsetUTF8}).Code)
 }
@@ -74,17 +86,74 @@ func TestScriptsImportFromRoomsBelowTheirOwn(t *testing.T) {
 	assert.True(t, n >= 100, "found only %d imports", n)
 }
 
-// TestOneModuleReachesTheProgram: where the program is not behind a port, one module changes. What stands in for
-// the program in an export is no room, and asks through that module, too.
+// TestOneModuleReachesTheProgram: for a program without a port, only one module changes. The script that replaces the
+// program in an export is not a room, and uses that module, too.
 func TestOneModuleReachesTheProgram(t *testing.T) {
-	all, err := filepath.Glob("*/*.js")
-	require.True(t, err == nil && len(all) >= len(scripts()), "%d files: %v", len(all), err)
-	for _, name := range all {
-		source := require.Value(os.ReadFile(name))(t)
-		code := bare(string(source))
+	for name, source := range sources(t) {
+		code := bare(source)
 		for _, call := range reaching {
-			assert.True(t, !strings.Contains(code, call) || filepath.ToSlash(name) == "lib/api.js",
+			assert.True(t, !strings.Contains(code, call) || name == "lib/api.js",
 				"%s calls %s: only lib/api.js asks the program", name, strings.TrimSuffix(call, "("))
+		}
+	}
+}
+
+// TestEveryExportIsImported: another script imports each export, or a test of the scripts uses it.
+func TestEveryExportIsImported(t *testing.T) {
+	exported := regexp.MustCompile(`export (?:async )?(?:function\*?|const|class) (\w+)`)
+	imported := regexp.MustCompile(`import ?\{([^}]*)\} ?from`)
+	asked := ""
+	for _, name := range require.Value(filepath.Glob("*_test.go"))(t) {
+		asked += string(require.Value(os.ReadFile(name))(t))
+	}
+	all, known := scripts(), map[string]bool{}
+	for _, text := range all {
+		for _, names := range imported.FindAllStringSubmatch(text, -1) {
+			for name := range strings.SplitSeq(names[1], ",") {
+				name, _, _ = strings.Cut(strings.TrimSpace(name), " as ")
+				known[name] = true
+			}
+		}
+	}
+	n := 0
+	for file, text := range all {
+		for _, name := range exported.FindAllStringSubmatch(text, -1) {
+			n++
+			assert.True(t, known[name[1]] || strings.Contains(asked, "."+name[1]),
+				"%s exports %s, which no script imports", file, name[1])
+		}
+	}
+	assert.True(t, n > 100, "found only %d exports", n)
+}
+
+// placed matches literal coordinates in a template or a script: a place, a pair, a path, an attribute.
+var placed = regexp.MustCompile(`\b(?:At|Rect|moved)\(-?\d+(?:\.\d+)?, -?\d+(?:\.\d+)?|\[-?\d+, -?\d+[\],]|` +
+	`["` + "`" + `][Mm]-?\d+ -?\d+[^"` + "`" + `]*|(?:c?[xy][12]?|d)="M?-?\d+[^"]*"|translate\(-?\d+ -?\d+`)
+
+// TestPlacesAreInTheLayout forbids numbers of 40 or more in such literals of scripts: they are places on the stage.
+// Smaller numbers are shapes around a point.
+func TestPlacesAreInTheLayout(t *testing.T) {
+	number := regexp.MustCompile(`\d+`)
+	literals := func(text string) (found []string) {
+		for _, each := range placed.FindAllString(text, -1) {
+			if slices.ContainsFunc(number.FindAllString(each, -1), func(n string) bool {
+				value, _ := strconv.Atoi(n) // cannot fail: only digits
+				return value >= 40
+			}) {
+				found = append(found, each)
+			}
+		}
+		return found
+	}
+	for _, wrong := range []string{"{ At(100, 96)... }", "place([209, 208])", `put(path, "d", "M970 236H1280")`,
+		`<path d="M168 84 V224">`, `<circle cx="209">`, "translate(961 266)"} {
+		assert.Equal(t, 1, len(literals(wrong)), "found in %s", wrong)
+	}
+	for _, pattern := range []string{"stage/*.templ", "stage/*.js", "spacetime/*.templ", "spacetime/*.js"} {
+		for _, name := range require.Value(filepath.Glob(pattern))(t) {
+			text := require.Value(os.ReadFile(name))(t)
+			assert.EqualSlices(t, nil, literals(string(text)), "%s has places of its own: stage/layout.go has them",
+				name)
 		}
 	}
 }

@@ -1,18 +1,21 @@
 //go:build !race
 
 // The scripts' tests: one goroutine runs the page's own code in an engine, where the race detector finds nothing and
-// takes ten times as long. `make test` runs this package with it and without.
+// makes the tests ten times slower. `make test` runs this package with it and without.
 
 package viz
 
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,15 +30,17 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/scenario"
+	"listwatch/viz/book"
 )
 
-// engine runs modules of the page that know no document, in a Go engine: no browser is needed to hold them against
-// ours.
+// engine runs modules of the page that use no document in a Go engine, so that a test can compare them with the Go code
+// without a browser.
 type engine struct {
 	vm *goja.Runtime
 }
 
-// newEngine loads modules by room and name, each under the name it has in modules.
+// newEngine loads modules; the map has their paths by the names under which scripts use them.
 func newEngine(t *testing.T, modules map[string]string) *engine {
 	t.Helper()
 	var entry strings.Builder
@@ -52,12 +57,20 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 	}
 	e := &engine{vm: goja.New()}
 	e.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
-	_, err := e.vm.RunString(string(built.OutputFiles[0].Contents))
-	require.NoError(t, err)
+	require.NoError(t, e.vm.Set("atob", func(text string) (string, error) {
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		runes := make([]rune, len(decoded)) // a byte each, as in a browser
+		for i, each := range decoded {
+			runes[i] = rune(each)
+		}
+		return string(runes), err
+	}))
+	require.Value(e.vm.RunString("var structuredClone = (value) => JSON.parse(JSON.stringify(value));"))(t)
+	require.Value(e.vm.RunString(string(built.OutputFiles[0].Contents)))(t)
 	return e
 }
 
-// run evaluates an expression, and returns what it came to as T.
+// run evaluates an expression, and returns its value as T.
 func run[T any](t *testing.T, e *engine, expression string) T {
 	t.Helper()
 	value, err := e.vm.RunString(expression)
@@ -67,14 +80,14 @@ func run[T any](t *testing.T, e *engine, expression string) T {
 	return into
 }
 
-// quote writes a text as a literal.
+// quote returns a text as a JavaScript literal.
 func quote(t *testing.T, text []byte) string {
 	t.Helper()
 	literal := require.Value(json.Marshal(string(text)))(t)
 	return string(literal)
 }
 
-// twin is the page's fold beside ours.
+// twin is the page's fold beside the Go fold.
 type twin struct {
 	*engine
 	ours *fold.State
@@ -93,7 +106,7 @@ func twinWith(t *testing.T, modules map[string]string) *twin {
 	return &twin{engine: e, ours: fold.New()}
 }
 
-// begin makes both stand at a picture.
+// begin sets both to a picture.
 func (w *twin) begin(t *testing.T, state *fold.State) {
 	t.Helper()
 	w.ours = state.Clone()
@@ -101,17 +114,23 @@ func (w *twin) begin(t *testing.T, state *fold.State) {
 		quote(t, require.Value(json.Marshal(state))(t))+`)); true`)
 }
 
-// apply folds records on both sides, ours straight and the page's as they arrive on its feed, and compares.
+// apply folds records on both sides, on the page's side as its feed delivers them, and compares.
 func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
 	w.ours.Apply(records)
 	got := run[string](t, w.engine, `twin.apply(state, JSON.parse(`+quote(t, feedOf(records))+`)); JSON.stringify(state)`)
-	page, here := tree(t, []byte(got)), tree(t, require.Value(json.Marshal(w.ours))(t))
-	require.True(t, reflect.DeepEqual(page, here),
-		"after record %d the states differ (-page +here):\n%s", w.ours.Seq, cmp.Diff(page, here))
+	sameTree(t, []byte(got), w.ours)
 }
 
-// tree returns JSON as values, with numbers digit by digit.
+// sameTree compares a state of the page, as JSON, with Go's.
+func sameTree(t *testing.T, got []byte, ours *fold.State) {
+	t.Helper()
+	page, here := tree(t, got), tree(t, require.Value(json.Marshal(ours))(t))
+	require.True(t, reflect.DeepEqual(page, here),
+		"after record %d the states differ (-page +here):\n%s", ours.Seq, cmp.Diff(page, here))
+}
+
+// tree decodes JSON, and keeps all digits of numbers.
 func tree(t *testing.T, written []byte) (tree any) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(written))
@@ -135,8 +154,7 @@ func TestTheScriptsFoldIsOurs(t *testing.T) {
 	}
 }
 
-// TestTheScriptsFoldIsOursWhateverItIsFed feeds both with what no run would produce soon;
-// internal/check/compat/e2e does so for longer, in a browser.
+// TestTheScriptsFoldIsOursWhateverItIsFed feeds both with records that no real run would soon produce.
 func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -148,7 +166,7 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	}
 }
 
-// TestEveryPointHasItsSentence: what the page says of a record is what the program says.
+// TestEveryPointHasItsSentence: the page and the program have the same sentence for a record.
 func TestEveryPointHasItsSentence(t *testing.T) {
 	w := newTwin(t)
 	for i, point := range probe.Points() {
@@ -162,34 +180,22 @@ func TestEveryPointHasItsSentence(t *testing.T) {
 	}
 }
 
-// TestTheStepBeforeIsTheSameSubjects holds the biography of an object: a step takes as long as its subject had the
-// revision, and the first step of a subject begins where the revision was last.
-func TestTheStepBeforeIsTheSameSubjects(t *testing.T) {
-	e := newEngine(t, map[string]string{"follow": "timeline/follow.js"})
-	const records = `[{rv: 7, t: 1}, {rv: 7, t: 2, subject: "w1"}, {t: 3}, {rv: 8, t: 4}, {rv: 7, t: 5, ` +
-		`subject: "w2"}, {rv: 7, t: 9, subject: "w1"}]`
-	got := run[string](t, e, `[...page.follow.waysOf(`+records+
-		`)].map(([rv, way]) => rv + ": " + way.map((h) => h.from + "-" + h.r.t).join(" ")).join(", ")`)
-	want := "7: 1-1 1-2 2-5 2-9, 8: 4-4"
-	assert.True(t, got == want, "got  %s\nwant %s", got, want)
-}
-
-// reading is an engine that reads recordings as the page does.
+// reading returns an engine that reads recordings as the page does.
 func reading(t *testing.T) *engine {
 	t.Helper()
-	e := newEngine(t, map[string]string{"fold": "log/fold.js", "recording": "log/recording.js"})
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "recording": "log/recording.js", "tape": "log/tape.js"})
 	log, _ := newLog()
 	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
-		var readAll = (text) => {
-			const reader = new page.recording.Reader(fold, { put() {}, keep() {} });
+		var readAll = (text, tape = { put() {}, keep() {} }) => {
+			const reader = new page.recording.Reader(fold, tape);
 			for (const line of text.split("\n")) reader.line(line);
 			return reader.end();
 		}; true`)
 	return e
 }
 
-// TestThePageBoundsPicturesAsTheProgramDoes: what one shows, the other shows, too.
+// TestThePageBoundsPicturesAsTheProgramDoes: both accept the same pictures.
 func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	e := reading(t)
 	got := [2]int{run[int](t, e, "page.recording.maxResources"), run[int](t, e, "page.recording.maxParts")}
@@ -200,11 +206,15 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	for i := range 600 {
 		many += fmt.Sprintf("\n"+`{"seq":%d,"point":"RingAppend","resource":"r%[1]d","args":[0,1,100,1]}`, i+1)
 	}
-	pictured := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{` +
-		strings.TrimSuffix(strings.Repeat(`"a":{},`, 600), ",") + `}}}`
+	pictured := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{"r":{}`
+	for i := range 600 {
+		pictured += fmt.Sprintf(`,"r%d":{}`, i)
+	}
+	pictured += `}}}`
 	long := `{"format":"listwatch recording","version":1,"keyframe":{"resources":{"` + strings.Repeat("a", 5000) +
 		`":{}}}}`
-	for text, want := range map[string]string{many: "512 resources", pictured: "512 resources", long: "4096 bytes"} {
+	for text, want := range map[string]string{many: "512 resources", pictured: "512 resources",
+		long: "does not begin with a picture"} {
 		said := run[string](t, e, `(() => { try { readAll(`+quote(t, []byte(text))+
 			`); return "shown"; } catch (problem) { return problem.message; } })()`)
 		assert.True(t, strings.Contains(said, want), "got %q, want %q", said, want)
@@ -215,7 +225,7 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	assert.True(t, n == probe.MaxText, "a text of %d, want %d", n, probe.MaxText)
 }
 
-// TestADroppedRecordingIsShownOrRefusedWithASentence is about log/recording.js; the program's -replay is as strict
+// TestADroppedRecordingIsShownOrRefusedWithASentence tests log/recording.js; the program's -replay is as strict
 // (internal/observe/recording).
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	e := reading(t)
@@ -224,36 +234,31 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	keyframe := func(written string) string {
 		return `{"format":"listwatch recording","version":1,"keyframe":` + written + `}`
 	}
+	invalid := func(field string) string {
+		return "line 2 of the recording is not a record with a valid " + field + ": the file is cut off, or was not " +
+			"written by this program"
+	}
 	for name, test := range map[string]struct{ text, want string }{
 		"good":                       {header + "\n" + good + "\n", "1 records"},
 		"no time":                    {header + "\n" + `{"seq":1,"point":"RingAppend"}`, "1 records"},
 		"a picture that says little": {keyframe(`{"seq":0,"resources":{"pods":{}}}`) + "\n" + good, "1 records"},
-		"another version, readable":  {`{"format":"listwatch recording","version":7}` + "\n" + good, "1 records"},
-		"another version": {`{"format":"listwatch recording","version":7}` + "\n" +
-			`{"seq":1,"point":7}`, "the recording is of version 7, and this page, which knows version 1, cannot " +
-			"read it: record 1 names no point"},
-		"time beyond 2^53": {header + "\n" + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`,
-			"record 1 has no time that can be counted with"},
-		"negative time": {header + "\n" + `{"seq":1,"t":-1,"point":"RingAppend"}`, "record 1 has no time " +
-			"that can be counted with"},
+		"another version": {`{"format":"listwatch recording","version":7}` + "\n" + good,
+			"the recording is of version 7, and this page reads version 1"},
+		"time beyond 2^53":     {header + "\n" + `{"seq":1,"t":9007199254740993,"point":"RingAppend"}`, invalid("t")},
+		"negative time":        {header + "\n" + `{"seq":1,"t":-1,"point":"RingAppend"}`, invalid("t")},
+		"half a record":        {header + "\n" + `{"seq":1.5,"t":1,"point":"RingAppend"}`, invalid("seq")},
+		"no point":             {header + "\n" + `{"seq":1,"t":1}`, invalid("point")},
+		"huge args":            {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1e300]}`, invalid("args")},
+		"args of texts":        {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":["<b>"]}`, invalid("args")},
+		"args of many":         {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1,2,3,4,5]}`, invalid("args")},
+		"a version of letters": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","rv":"abc"}`, invalid("rv")},
+		"a key that is none":   {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`, invalid("key")},
+		"texts of numbers":     {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","texts":{"why":7}}`, invalid("texts")},
+		"null":                 {header + "\nnull", invalid("seq")},
 		"time goes back": {header + "\n" + good + "\n" + `{"seq":2,"t":0,"point":"RingAppend"}`,
 			"record 2 is earlier than the one before it"},
-		"half a record": {header + "\n" + `{"seq":1.5,"t":1,"point":"RingAppend"}`, "line 2 has no sequence " +
-			"number that can be counted with"},
 		"a gap": {header + "\n" + good + "\n" + `{"seq":3,"t":2,"point":"RingAppend"}`,
 			"record 2 is missing"},
-		"huge args": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1e300]}`,
-			"record 1 has args that cannot be counted with"},
-		"args of texts": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":["<b>"]}`,
-			"record 1 has args that cannot be counted with"},
-		"args of many": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","args":[1,2,3,4,5]}`,
-			"record 1 has args that cannot be counted with"},
-		"a version of letters": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","rv":"abc"}`,
-			"record 1 has no resource version"},
-		"a key that is none": {header + "\n" + `{"seq":1,"t":1,"point":"RingAppend","key":7}`,
-			"the key of record 1 is not text"},
-		"null": {header + "\nnull", "line 2 of the recording is not a record: the file is cut off, " +
-			"or was not written by this program"},
 		"picture later": {keyframe(`{"seq":1000000}`) + "\n" + good, "the recording's picture is of record " +
 			"1000000, but its records begin with 1"},
 		"picture of nonsense": {keyframe(`{"resources":{"pods":{"ring":{"capacity":-5,"cells":[]}}}}`) + "\n" +
@@ -277,18 +282,43 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 			assert.Equal(t, test.want, got)
 		})
 	}
-	for _, take := range takes.All { // and ours fit
+}
+
+// TestEveryMomentOfADroppedRecordingIsOurs goes to moments of each take as the page does, with its tape.
+func TestEveryMomentOfADroppedRecordingIsOurs(t *testing.T) {
+	t.Parallel()
+	for _, take := range takes.All {
 		t.Run(take.Name, func(t *testing.T) {
-			unzipped := require.Value(gzip.NewReader(bytes.NewReader(take.File())))(t)
-			text := require.Value(io.ReadAll(unzipped))(t)
-			n := run[int](t, e, `readAll(`+quote(t, text)+`).records.length`)
-			assert.True(t, n >= 50, "%d records", n)
+			start, records, err := take.Load()
+			require.NoError(t, err)
+			e := reading(t)
+			text := require.Value(io.ReadAll(require.Value(gzip.NewReader(bytes.NewReader(take.File())))(t)))(t)
+			run[any](t, e, `var tape = new page.tape.Tape(fold, null), seen; readAll(`+quote(t, text)+`, tape);`)
+			for part := range 4 {
+				state := start.Clone()
+				state.Apply(records[:len(records)*part/3])
+				run[any](t, e, fmt.Sprintf(`tape.stateAt(%d).then((state) => (seen = JSON.stringify(state)));`, state.Seq))
+				sameTree(t, []byte(run[string](t, e, "seen")), state)
+			}
 		})
 	}
 }
 
-// TestADroppedRecordingOfAnotherTableIsRead is TestARecordingOfAnotherTableIsRead (internal/observe/recording) in the
-// page.
+func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
+	e := newEngine(t, map[string]string{"recording": "log/recording.js"})
+	for link, want := range map[string]string{
+		`{ at: 7, log: "here" }`:       "",
+		`{ at: 7, log: "OTHER" }`:      "of another run of the program",
+		`{ at: 3, log: "here" }`:       "has left the log",
+		`{ at: 77, log: "here" }`:      "no record 77 yet",
+		`{ at: 7, recording: "0123" }`: "drop its file onto the page",
+	} {
+		got := run[string](t, e, `page.recording.misfit(`+link+`, { log: "here", recording: "", oldest: 5, head: 9 })`)
+		assert.True(t, strings.Contains(got, want) && (got == "") == (want == ""), "%s: %s", link, got)
+	}
+}
+
+// TestADroppedRecordingOfAnotherTableIsRead is recording's TestARecordingOfAnotherTableIsRead in the page.
 func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 	got := run[string](t, reading(t), `JSON.stringify(readAll(`+quote(t, []byte(
 		`{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap","RingAppend":"oldest colour start"}}`+
@@ -298,7 +328,7 @@ func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`, got)
 }
 
-// TestThePageKeepsNoMoreThanTheLog: as the log goes on, what it drops leaves the page's tape.
+// TestThePageKeepsNoMoreThanTheLog: records that the log drops also leave the page's tape.
 func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	e := newEngine(t, map[string]string{"tape": "log/tape.js"})
 	got := run[[]int](t, e, `const tape = new page.tape.Tape(null, page.tape.serverSource("log", 4096));
@@ -307,13 +337,13 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims is about lib/times.js: beyond 2^53 a step leads nowhere, and a
-// loop up to the last mark would not end.
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/times.js: beyond 2^53 adding a step changes nothing,
+// and a loop up to the last mark would not end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/times.js"})
 	for name, test := range map[string]struct {
 		from, to string
-		want     string // "": a bound on how many is all
+		want     string // "" to check only the number of marks
 	}{
 		"half a minute":    {"0", "30e9", "[0,5000000000,10000000000,15000000000,20000000000,25000000000]"},
 		"from the midst":   {"2.5e9", "5e9", "[3000000000,4000000000,5000000000]"},
@@ -335,5 +365,72 @@ func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 			got := run[string](t, e, `JSON.stringify(page.clock.marks(`+test.from+`, `+test.to+`))`)
 			assert.True(t, got == test.want, "got %s, want %s", got, test.want)
 		})
+	}
+}
+
+// TestWhatPeopleLookForIsAmongTheFirstThree searches the pages for error messages, metrics, current and former symbols,
+// and questions in plain words.
+func TestWhatPeopleLookForIsAmongTheFirstThree(t *testing.T) {
+	answer := httptest.NewRecorder()
+	book.New(scenario.All).ServeHTTP(answer, httptest.NewRequest("GET", "/book/index.json", nil))
+	e := newEngine(t, map[string]string{"rank": "book/rank.js"})
+	run[bool](t, e, `var index = new page.rank.Index(JSON.parse(`+quote(t, answer.Body.Bytes())+`)); true`)
+	var ours strings.Builder // the words of the search's code
+	for _, file := range []string{"rank.js", "search.js", "book.go", "../../internal/text/book/places.go"} {
+		ours.Write(require.Value(os.ReadFile("book/" + file))(t))
+	}
+	asked := 0
+	for line := range strings.Lines(string(require.Value(os.ReadFile("book/testdata/queries.txt"))(t))) {
+		query, want, ok := strings.Cut(strings.TrimSpace(line), " | ")
+		if !ok {
+			continue
+		}
+		asked++
+		found := run[[]string](t, e, `index.search(`+quote(t, []byte(query))+`, 3).map(([at]) => at)`)
+		hit := false
+		for _, prefix := range strings.Split(want, "|") {
+			for _, at := range found {
+				hit = hit || strings.HasPrefix(at, prefix)
+			}
+		}
+		assert.True(t, hit, "%s: found %q, want %s", query, found, want)
+		assert.False(t, strings.Contains(ours.String(), query), "the search itself knows %q", query)
+		if testing.Verbose() {
+			t.Logf("%s: %q", query, found)
+		}
+	}
+	assert.True(t, asked >= 25, "%d queries", asked)
+}
+
+// TestThePageMeansTheSameRecords checks that queries select the same records of a take on the page and in the program.
+func TestThePageMeansTheSameRecords(t *testing.T) {
+	t.Parallel()
+	fields := func(name probe.Field, is string) map[probe.Field]string { return map[probe.Field]string{name: is} }
+	queries := []probe.Query{
+		{}, {Points: []probe.Point{probe.InputSent, probe.ResultSent}}, {Station: probe.Watcher},
+		{Resource: "pods", Subject: "w*|cacher"}, {Type: "ADDED|BOOKMARK"}, {Key: "default/my-pod"}, {RV: 40},
+		{Fields: fields(probe.FieldAgent, "listwatch-page*")}, {Fields: fields(probe.FieldAgent, "*")},
+		{Fields: fields("len", "10")}, {Fields: fields("status", "20*")}, {Subject: "w5"},
+		{Fields: fields(probe.FieldVersion, "")}, {Resource: "none"},
+	}
+	take, _ := takes.Find(takes.StoryPrefix + "tour")
+	_, records, err := take.Load()
+	require.NoError(t, err)
+	written := require.Value(json.Marshal(records))(t)
+	table := require.Value(json.Marshal(fold.Points()))(t)
+	e := newEngine(t, map[string]string{"query": "log/query.js"})
+	run[any](t, e, fmt.Sprintf("globalThis.records = JSON.parse(%s); globalThis.infos = new Map(JSON.parse(%s)"+
+		".map((each) => [each.name, each])); 0", quote(t, written), quote(t, table)))
+	for _, q := range queries {
+		want := []uint64{}
+		for i := range records {
+			if q.Matches(&records[i]) {
+				want = append(want, records[i].Seq)
+			}
+		}
+		text := require.Value(json.Marshal(q))(t)
+		got := run[[]uint64](t, e, fmt.Sprintf("records.filter((r) => page.query.matches(%s, r, infos.get(r.point)))"+
+			".map((r) => r.seq)", text))
+		assert.EqualSlices(t, want, got, "%s", text)
 	}
 }

@@ -3,6 +3,7 @@ package viz
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 	"listwatch/viz/frame"
 )
 
-// lively returns a page on which everything there can be is there.
+// lively returns a page with every kind of part on it.
 func lively(texts string) *UI {
 	log, pods := newLog()
 	ui := show(log)
@@ -41,8 +42,16 @@ func lively(texts string) *UI {
 
 func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	page := ask(lively("default/a"), "GET", "/", "").Body.String()
+	own, theirs := strings.Index(page, `data-side="client"`), strings.Index(page, `data-side="server"`)
 	for _, station := range probe.Stations {
-		assert.Equal(t, 1, strings.Count(page, fmt.Sprintf(`data-station="%s"`, station)), "station %s: found", station)
+		name := fmt.Sprintf(`data-station="%s"`, station)
+		want := 1
+		if station == probe.Reflector { // each half has one, and the client's comes first
+			want = 2
+			first, last := strings.Index(page, name), strings.LastIndex(page, name)
+			assert.True(t, own < first && first < theirs && theirs < last, "the server's reflector is not on its side")
+		}
+		assert.Equal(t, want, strings.Count(page, name), "station %s: found", station)
 	}
 	for _, queue := range []string{"etcd3-incoming", "etcd3-result", "incoming", "input", "result", "add", "pending",
 		"next", "fifo", "workqueue"} {
@@ -63,29 +72,8 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	}
 }
 
-func TestThePageHoldsNoScriptAndNoStyleOfItsOwn(t *testing.T) {
-	page := ask(lively("default/a"), "GET", "/", "").Body.String()
-	assert.Equal(t, "", regexp.MustCompile(`<script[^>]*>[^<]+`).FindString(page), "inline script")
-	assert.Equal(t, "", regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:`).FindString(page),
-		"inline style or handler")
-	assert.Equal(t, "", regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).FindString(page),
-		"something is fetched from elsewhere")
-}
-
-func TestEveryAssetThePageAsksForIsThere(t *testing.T) {
-	ui := lively("default/a")
-	page := ask(ui, "GET", "/", "").Body.String()
-	asked := regexp.MustCompile(`"(/viz/assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	require.True(t, len(asked) >= 4, "the page asks for %d assets, want its style, its scripts and its icon",
-		len(asked))
-	for _, match := range asked {
-		got := ask(ui, "GET", match[1], "").Code
-		assert.True(t, got == 200, "%s: got %d", match[1], got)
-	}
-}
-
-// TestAShelfWithRoomIsNamed: as long as the picture has room for names that it does not know, the store is asked for
-// them.
+// TestAShelfWithRoomIsNamed checks that the page requests the names of a store's objects only while the picture has
+// room for them.
 func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()
@@ -117,3 +105,85 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// leaf requests one leaf of the inspector.
+func leaf(t *testing.T, ui *UI, path string) string {
+	t.Helper()
+	answer := ask(ui, "GET", "/viz/part/"+path, "")
+	require.Equal(t, http.StatusOK, answer.Code, "%s: got %d: %s", path, answer.Code, answer.Body)
+	assert.Equal(t, "text/html; charset=utf-8", answer.Header().Get("Content-Type"), "%s: Content-Type", path)
+	return answer.Body.String()
+}
+
+func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
+	ui := lively("default/a")
+	for _, station := range probe.Stations {
+		queues := map[string]bool{"": true}
+		for _, point := range probe.Points() {
+			if info := point.Info(); info.Station == station && info.Queue != "" {
+				queues["?queue="+info.Queue] = true
+			}
+		}
+		for queue := range queues {
+			for _, tab := range []string{"what", "state", "code", "blocked", "history"} {
+				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab, queue))
+				assert.True(t, strings.Contains(page, `<article class="leaf `+tab+`"`) && !strings.Contains(page, `data-title=""`),
+					"%s%s %s: %.300s", station, queue, tab, page)
+			}
+		}
+	}
+}
+
+func TestTheCodeLeafLightsTheLineThatReports(t *testing.T) {
+	ui := lively("default/a")
+	lit := regexp.MustCompile(
+		`<span class="l told lit" data-n="(\d+)" data-point="(\w+)"><span class="hits" data-hits="\w+"></span>(.*?)` +
+			`</span><span class="l|<span class="l told lit" data-n="(\d+)"`)
+	for _, point := range probe.Points() {
+		switch point {
+		case probe.KnobTurned, probe.CommandEnded, probe.EtcdLookedAt, probe.EtcdFailed, probe.ProgramStopped,
+			probe.WatcherLookedAt, probe.CrowdLookedAt:
+			continue // reported outside chapters: by the sandbox, the program and probe
+		}
+		info := point.Info()
+		page := leaf(t, ui, fmt.Sprintf("%s/code?point=%s", info.Station, info.Name))
+		assert.Equal(t, 1, strings.Count(page, " lit\""), point)
+		match := lit.FindStringSubmatch(page)
+		assert.True(t, match != nil && (match[2] == "" || match[2] == info.Name &&
+			strings.Contains(match[3], info.Name)), "%s: lit is %.200q", point, match)
+		assert.True(t, strings.Contains(page, "break chapters/"), "%s: no command for the debugger", point)
+	}
+	page := leaf(t, ui, "ring/code")
+	assert.True(t, strings.Contains(page, " lit\"") && strings.Contains(page, `data-point="RingAppend"`),
+		"without a point the first declaration is shown: %s", page)
+}
+
+func TestTheHistoryEndsAtTheRecordItIsAskedFor(t *testing.T) {
+	ui := lively("default/a")
+	page := leaf(t, ui, "watcher/history?at=4")
+	assert.True(t, strings.Contains(page, `data-seq="3"`) && !strings.Contains(page, `data-seq="5"`),
+		"the history at 4 is %s", page)
+}
+
+func TestWhatIsNotThereCannotBeLookedInto(t *testing.T) {
+	ui := lively("default/a")
+	for path, want := range map[string]int{
+		"nowhere/what": 404, "ring/nothing": 404, "ring/state?queue=input": 404, "ring/state?at=x": 400,
+		"ring/state?log=other": 410,
+	} {
+		assert.Equal(t, want, ask(ui, "GET", "/viz/part/"+path, "").Code, path)
+	}
+}
+
+func TestWhatOthersWroteIsTextInTheInspector(t *testing.T) {
+	ui := lively(`"><script>alert(1)</script><img src=x onerror=alert(2)>'`)
+	for _, station := range probe.Stations {
+		for _, tab := range []string{"what", "state", "code", "blocked", "history"} {
+			page := leaf(t, ui, fmt.Sprintf("%s/%s?subject=%%22%%3E%%3Cimg%%3E", station, tab)) + leaf(t, ui,
+				fmt.Sprintf("%s/%s", station, tab))
+			for _, bad := range []string{"<script", "<img"} {
+				assert.False(t, strings.Contains(page, bad), "%s %s: contains %s", station, tab, bad)
+			}
+		}
+	}
+}

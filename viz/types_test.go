@@ -24,8 +24,8 @@ import (
 
 var update = cmdline.Bool("update", false, "write log/types.d.ts instead of comparing it")
 
-// TestTypesAreFresh: what the program sends to its page has the types of Go's structs and tables there, under Go's
-// names: probe.Record, fold.State.
+// TestTypesAreFresh checks that the page's types of the program's messages are those of Go's structs and tables, under
+// Go's names: probe.Record, fold.State.
 func TestTypesAreFresh(t *testing.T) {
 	const file = "log/types.d.ts"
 	d := declarations{}
@@ -67,7 +67,7 @@ func TestTypesAreFresh(t *testing.T) {
 	assert.Equal(t, want, strings.ReplaceAll(string(got), "\r\n", "\n"), "%s is stale: run make generate", file)
 }
 
-// declarations by package and name: the type behind the name.
+// declarations are TypeScript types by package and name.
 type declarations map[string]map[string]string
 
 func (d declarations) String() string {
@@ -91,8 +91,7 @@ func wrapped(line string) (lines string) {
 	return lines + line + "\n"
 }
 
-// of returns what a type is called in TypeScript, and declares it if it is a struct. A number that is written as text
-// is text.
+// of returns the TypeScript name of a type, and declares it if it is a struct. A number encoded as text is a string.
 func (d declarations) of(t reflect.Type, text bool) string {
 	switch {
 	case text:
@@ -127,7 +126,7 @@ func (d declarations) of(t reflect.Type, text bool) string {
 	return "number"
 }
 
-// keyed are the maps whose keys are of a table.
+// keyed are the maps whose keys come from a table.
 var keyed = map[string]string{"points": "PointName", "counts": "PointName", "texts": "PointName", "stations": "Station",
 	"vars": "ArgName"}
 
@@ -137,13 +136,13 @@ func (d declarations) declare(t reflect.Type) string {
 		d[namespace] = map[string]string{}
 	}
 	if d[namespace][name] == "" {
-		d[namespace][name] = "{}" // as long as it is made
+		d[namespace][name] = "{}" // ends the recursion of a type that contains itself
 		d[namespace][name] = "{ " + strings.Join(d.fields(t), "; ") + " }"
 	}
 	return namespace + "." + name
 }
 
-// fields are those that are written as JSON. What only the program understands is left out.
+// fields returns the fields in the JSON, except those that only the program uses.
 func (d declarations) fields(t reflect.Type) (fields []string) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -178,7 +177,7 @@ func (d declarations) fields(t reflect.Type) (fields []string) {
 	return fields
 }
 
-// value is the type of a value, with the keys of its maps.
+// value returns the type of a value, with the keys of its maps.
 func (d declarations) value(v reflect.Value) string {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -3,6 +3,7 @@ package viz
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,8 +25,8 @@ import (
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/takes"
-	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lens"
+	"listwatch/internal/play/otherserver"
 	"listwatch/internal/play/sandbox"
 	"listwatch/viz/frame"
 	lensroom "listwatch/viz/lens"
@@ -44,7 +45,7 @@ func ask(handler http.Handler, method, path, body string, header ...string) *htt
 	return recorder
 }
 
-// show returns the page of a log that is only shown, with what change adds to it.
+// show returns a page that only shows a log, with the additions of change.
 func show(log *probe.Log, change ...func(*frame.Page)) *UI {
 	pictures := NewPictures(log, nil, nil)
 	page := frame.New(log, pictures)
@@ -54,8 +55,8 @@ func show(log *probe.Log, change ...func(*frame.Page)) *UI {
 	return New(pictures, page, nil)
 }
 
-// acted adds what can be done on a world.
-func acted(on *fakeWorld, log *probe.Log) func(*frame.Page) {
+// acted returns a change that adds the actions on a world.
+func acted(on *fakeWorld) func(*frame.Page) {
 	return func(p *frame.Page) {
 		p.Knobs.Sandbox, p.Console.Ask = on, on.Ask
 	}
@@ -76,19 +77,6 @@ func snapshotOf(t *testing.T, ui *UI) (seq uint64, state *fold.State) {
 	return answer.Seq, require.Value(fold.Read(answer.State))(t)
 }
 
-func TestTheSnapshotIsTheFoldUpToThisMoment(t *testing.T) {
-	log, pods := newLog()
-	ui := show(log)
-	pods.Subject("w1").Text(probe.WatcherAdded, "everything", "/registry/pods/", 5, 10)
-	pods.Subject("w1").Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 6, 1, 10)
-	seq, state := snapshotOf(t, ui)
-	records, _ := log.Since(nil, 0, 10)
-	want := fold.New()
-	want.Apply(records)
-	assert.Equal(t, 2, seq, "snapshot: seq")
-	assert.NoDiff(t, want, state, "snapshot")
-}
-
 func TestASnapshotAfterAGapSaysWhatIsMissingAndGoesOn(t *testing.T) {
 	log, pods := newLog()
 	ui := show(log)
@@ -107,7 +95,7 @@ func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 		ui := show(log)
 		ctx, cancel := context.WithCancel(t.Context())
 		go ui.Run(ctx)
-		for range 100 { // far more than the log holds, but never within one period
+		for range 100 { // far more than the log's size in all, but not within one period
 			pods.At(probe.TxnCommitted, "a", 1)
 			time.Sleep(framePeriod / 4)
 		}
@@ -117,21 +105,6 @@ func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 		}
 		cancel()
 	})
-}
-
-func TestThePointsAreTheTable(t *testing.T) {
-	log, _ := newLog()
-	var table []struct {
-		Name, Says string
-		Args       []string
-	}
-	require.NoError(t, json.Unmarshal(ask(show(log), "GET", "/viz/points", "").Body.Bytes(), &table))
-	points := append([]probe.Point{probe.Unknown}, probe.Points()...)
-	require.True(t, len(table) == len(points), "got %d points, want %d", len(table), len(points))
-	for i, p := range points {
-		assert.True(t, table[i].Name == p.String() && table[i].Args != nil && table[i].Says != "",
-			"point %d: got %+v, want %s with args and a sentence", i, table[i], p)
-	}
 }
 
 func TestStateIsPulledFromTheComponents(t *testing.T) {
@@ -146,7 +119,7 @@ func TestStateIsPulledFromTheComponents(t *testing.T) {
 func TestEveryOtherPathIsTheAPIs(t *testing.T) {
 	log, _ := newLog()
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte(r.Method + " " + r.URL.Path))
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
 	})
 	pictures := NewPictures(log, nil, nil)
 	page := frame.New(log, pictures)
@@ -178,7 +151,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 	}
 }
 
-// fakeWorld is a world of two watchers at most.
+// fakeWorld is a world with at most two watchers.
 type fakeWorld struct {
 	stories.Sandbox
 	added []sandbox.WatcherOptions
@@ -219,16 +192,19 @@ func (w *fakeWorld) Watchers() []sandbox.WatcherInfo {
 
 type guestThatNotes struct {
 	lensroom.Guest
-	chosen []guest.Choice
+	chosen []otherserver.Choice
 }
 
-func (g *guestThatNotes) Choose(c guest.Choice) error { g.chosen = append(g.chosen, c); return nil }
+func (g *guestThatNotes) Choose(c otherserver.Choice) error {
+	g.chosen = append(g.chosen, c)
+	return nil
+}
 
 func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	log, _ := newLog()
 	world := &fakeWorld{}
 	g := &guestThatNotes{}
-	ui := show(log, acted(world, log), func(p *frame.Page) {
+	ui := show(log, acted(world), func(p *frame.Page) {
 		p.Lens = lensroom.Room{Guest: g, Report: func() lens.Report { return lens.Report{} }}
 	})
 	tests := []struct {
@@ -272,8 +248,9 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 		})
 	}
 	assert.Equal(t, 0, len(g.chosen), "choices")
-	want := sandbox.WatcherOptions{Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=",
-		Bookmarks: true}
+	want := sandbox.WatcherOptions{
+		Resource: "pods", LabelSelector: "app=web", FieldSelector: "spec.nodeName=", Bookmarks: true,
+	}
 	assert.True(t, len(world.added) == 4 && world.added[0] == want,
 		"added: got %+v, want %+v first of four", world.added, want)
 	opened := ask(ui, "POST", "/viz/watchers", `{}`, "Content-Type", "application/json").Body.String()
@@ -286,7 +263,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	assert.Equal(t, 404, alone.Code, "without a world")
 }
 
-// TestThePanelOfKnobsSaysHowEverythingStands, also of clients whose names are markup.
+// TestThePanelOfKnobsSaysHowEverythingStands, even for clients whose names are markup.
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
 	ui := show(log, acted(&fakeWorld{state: sandbox.KnobState{
@@ -296,10 +273,10 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 		Lines:    []sandbox.Connection{{UserAgent: "<b>", Streams: 2, Stalled: true}},
 		Rings:    []sandbox.RingInfo{{Resource: "pods", Fixed: 8}},
 		Switches: map[string]string{"fifo": "delta"},
-	}}, log))
+	}}))
 	panel := ask(ui, "GET", "/viz/panel/knobs", "").Body.String()
 	for _, want := range []string{
-		`max="5" value="4" data-values="[0,5,10,20,50,`, `60/s, 7 written<`,
+		`value="50" selected>50/s</option><option value="100">100/s</option></select>`, `60/s, 7 written<`,
 		`value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
 			`and start it again on its data" disabled`, `value="3s" selected`,
 		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the ` +

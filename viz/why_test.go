@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// newWhy has the page's script look at a picture of pods after the records, a millisecond apart.
+// newWhy returns an engine with the page's script and a picture of pods after the records, a millisecond apart.
 func newWhy(t *testing.T, records []probe.Record) *engine {
 	t.Helper()
 	for i := range records {
@@ -20,7 +20,7 @@ func newWhy(t *testing.T, records []probe.Record) *engine {
 		records[i].Resource = "pods"
 	}
 	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js",
-		"state": "inspector/state.js"})
+		"state": "inspector/state.js", "query": "log/query.js"})
 	log, _ := newLog()
 	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
@@ -35,13 +35,13 @@ func rec(point probe.Point, subject, typ, key string, rv uint64, args ...int) pr
 	return r
 }
 
-// stalled is a server half whose watcher w3 has a client that does not read. w4 is served.
+// stalled returns records of a server half whose watcher w3 has a client that does not read. w4's client reads.
 func stalled() []probe.Record {
 	return []probe.Record{
 		rec(probe.WatchChanOpened, "etcd3-1", "", "", 1),
 		rec(probe.WatcherAdded, "w3", "", "", 1, 10),
 		rec(probe.WatcherAdded, "w4", "", "", 1, 10),
-		rec(probe.ResultReceived, "w3", "ADDED", "a", 5, 10, 10), // and it never gets rid of it
+		rec(probe.ResultReceived, "w3", "ADDED", "a", 5, 10, 10), // w3 never writes it
 		rec(probe.ResultReceived, "w4", "ADDED", "a", 5, 0, 10),
 		rec(probe.WireFlushed, "w4", "", "a", 5),
 		rec(probe.ResultBlocked, "w3", "ADDED", "b", 6),
@@ -76,12 +76,10 @@ func TestWhyIsThisBlocked(t *testing.T) {
 		{"the innocent", stalled(), "input", "w4", "w4/input (nothing)"},
 		{"an older watch of etcd", append([]probe.Record{rec(probe.WatchChanOpened, "etcd3-0", "", "", 1)},
 			stalled()...), "etcd3-result", "etcd3-0", "etcd3-0/etcd3-result (nothing)"},
-		{"into an informer of a client of ours", append(append(stalled(),
-			opened("listwatch-scheduler/v1")...),
+		{"into an informer of a client of ours", append(append(stalled(), opened("listwatch-scheduler/v1")...),
 			rec(probe.FrameDecoded, "informer", "ADDED", "a", 4),
 			rec(probe.FrameDecoded, "scheduler-informer", "ADDED", "a", 4),
-			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4),
-		), "result", "w3",
+			rec(probe.StreamBlocked, "scheduler-informer", "ADDED", "a", 4)), "result", "w3",
 			"w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
 		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
 		{"a slow handler holds up no goroutine", []probe.Record{
@@ -105,7 +103,7 @@ func TestWhyIsThisBlocked(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForWhomIsTold holds the sentences about the longest queue of a station, with the links that they count.
+// TestWhoWaitsForWhomIsTold checks the words about the chain from the longest queue of a station.
 func TestWhoWaitsForWhomIsTold(t *testing.T) {
 	var alone []probe.Record
 	for i := range 3 {
@@ -120,56 +118,50 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 		place   string
 		want    string
 	}{
-		"full": {alone, `{station: "incoming"}`, "incoming of cacher is full, 3 of 3. " +
-			"All of them wait for cacher.dispatchEvents to take from incoming of cacher. 1 true "},
-		"held up by a client": {append(alone, stalled()...), `{station: "incoming"}`, "incoming of cacher is full, 3 of " +
-			"3. cacher.startCaching has waited there for 2 ms. All of them wait for the client of w3: " +
-			"handlers.WatchServer has been writing to it for 7 ms. 3 true " +
-			"cacher.dispatchEvents takes nothing: for 3 ms it has waited for room at the next one"},
-		"the queue that was chosen": {stalled(), `{station: "watcher", queue: "input", subject: "w4"}`, "nothing"},
-		"of two that wait, the one that has waited longest": {append(alone, append(stalled(),
-			rec(probe.IncomingBlocked, "cacher", "ADDED", "e", 11))...), `{station: "incoming"}`, "incoming of cacher is " +
-			"full, 3 of 3. cacher.startCaching has waited there for 3 ms. All of them wait for the client of w3: " +
-			"handlers.WatchServer has been writing to it for 8 ms. 3 true " +
-			"cacher.dispatchEvents takes nothing: for 4 ms it has waited for room at the next one"},
+		"full": {alone, `{station: "incoming"}`, "incoming of cacher 3/3: cacher.dispatchEvents takes from it"},
+		"held up by a client": {append(alone, append(stalled(),
+			rec(probe.IncomingBlocked, "cacher", "ADDED", "e", 11))...), `{station: "incoming"}`,
+			"incoming of cacher 3/3: cacher.dispatchEvents has waited 4 ms for room at the next one (c), input of w3 " +
+				"0/0: cacheWatcher.processInterval has waited 5 ms for room at the next one (b), result of w3 0/10: " +
+				"handlers.WatchServer has waited 8 ms for its client to read (a)"},
+		"the queue that was chosen": {stalled(), `{station: "watcher", queue: "input", subject: "w4"}`, ""},
 		"a slow handler": {append([]probe.Record{rec(probe.ListenerAdded, "observer", "", "", 0)}, busy...),
-			`{station: "listener"}`, "No goroutine waits to put something into pending of observer. What it holds waits: " +
-				"All of them wait for the code of observer, which has been at default/a for 1 ms. 1 false " +
-				"processorListener.pop takes nothing: for 1 ms it has waited for its own code to return"},
+			`{station: "listener"}`, "pending of observer 1/1024: processorListener.pop has waited 1 ms for its own " +
+				"code to return (default/a)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newWhy(t, test.records)
 			got := run[string](t, e, `(() => {
 				const titles = new Proxy({}, { get: (_, name) => name });
-				const [c] = w.chains(pods, state.t, `+test.place+`, titles);
-				return c ? [c.says, c.links.length, c.full, c.links[0].takes].join(" ") : "nothing";
+				const [chain = []] = w.chains(pods, state.t, `+test.place+`, titles);
+				return chain.map(({ name, len, cap, waits }) => name + " " + len + "/" + cap + ": " + waits).join(", ");
 			})()`)
 			assert.Equal(t, test.want, got)
 		})
 	}
 }
 
-// TestHowAPlaceStandsIsRead reads the state leaf of several places off the picture of a stalled server half.
+// TestHowAPlaceStandsIsRead reads the state leaf of several places from the picture of a stalled server half.
 func TestHowAPlaceStandsIsRead(t *testing.T) {
 	const key = "/registry/pods/default/a"
 	w := newWhy(t, append(stalled(), rec(probe.RingAppend, "cacher", "ADDED", key, 5, 3, 7, 4, 4),
 		rec(probe.StoreUpdate, "cacher", "ADDED", key, 5, 1)))
 	for _, test := range []struct{ place, want string }{
-		{`{ station: "watcher", queue: "result", subject: "w3" }`, "result of w3: len 0, cap 10, most 0, sent 0, received 1"},
+		{`{ station: "watcher", queue: "result", subject: "w3" }`, "result of w3: len 0, cap 10, sent 0, received 1, " +
+			"high 0"},
 		{`{ station: "watcher", queue: "", subject: "w4" }`, "result of w4: len 0"},
-		{`{ station: "watcher", queue: "", subject: "w4" }`, "watcher w4: capacity 10"},
-		{`{ station: "ring", queue: "", subject: "" }`, "ring: capacity 4, startIndex 3, in slot 3, endIndex 7, in " +
-			"slot 3, holds 4, a watch may start from 4, the cache is at 5"},
-		{`{ station: "ring", queue: "", subject: "" }`, "station: capacity 4, end 7, oldest 4, start 3, records 1, " +
-			"last RingAppend, last about cacher ADDED default/a"},
-		{`{ station: "store", queue: "", subject: "" }`, "store/cacher: objects, the newest change last: in all 1, " +
-			"default/a 5 ADDED"},
+		{`{ station: "watcher", queue: "", subject: "w4" }`, "watcher w4: kind watcher, opened 3, began 1, rv 5, " +
+			"vars capacity 10, counts"},
+		{`{ station: "ring", queue: "", subject: "" }`, "ring: start 3, end 7, capacity 4, oldest 4, newest 5"},
+		{`{ station: "ring", queue: "", subject: "" }`, "station: count 1, rv 5, vars start 3, vars end 7, vars " +
+			"capacity 4, vars oldest 4, last RingAppend cacher ADDED default/a 5"},
+		{`{ station: "store", queue: "", subject: "" }`, "store/cacher: objects, the newest change last: n 1, rows 0 " +
+			"ADDED default/a 5"},
 		{`{ station: "handler", queue: "", subject: "" }`, ""},
 	} {
 		got := run[string](t, w, `(() => {
-			const place = `+test.place+`, info = (point) => fold.infos.get(point);
-			const about = (point) => place.queue ? info(point)?.queue === place.queue
-				: info(point)?.station === place.station;
+			const place = `+test.place+`, query = page.state.meant(fold.infos, "pods", place);
+			const about = (r) => page.query.matches(query, r, fold.infos.get(r.point));
 			return page.state.stateOf(pods, place, { input: "input", result: "result" }, about)
 				.map(({ title, rows }) => title + ": " + rows.map((row) => row.join(" ")).join(", ")).join("\n");
 		})()`)

@@ -1,9 +1,11 @@
 package storage
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,43 +21,37 @@ import (
 	"listwatch/internal/check/require"
 )
 
-func TestStatusOfEachError(t *testing.T) {
+func TestEachErrorTellsItsCodeAndStatus(t *testing.T) {
 	_, invalid := versioner.ParseResourceVersion("x")
 	for name, test := range map[string]struct {
 		err    error
-		code   int32
+		code   ErrorCode
+		status int32
 		reason metav1.StatusReason
 	}{
-		"not found": {NewKeyNotFoundError("/k", 0), http.StatusNotFound, metav1.StatusReasonNotFound},
-		"exists":    {NewKeyExistsError("/k", 0), http.StatusConflict, metav1.StatusReasonAlreadyExists},
-		"refused":   {NewInvalidObjError("/k", "uid"), http.StatusConflict, metav1.StatusReasonConflict},
-		"unreachable": {NewUnreachableError("/k", "gone"), http.StatusInternalServerError,
+		"not found": {NewKeyNotFoundError("/k", 1), KeyNotFound, http.StatusNotFound, metav1.StatusReasonNotFound},
+		"exists":    {NewKeyExistsError("/k", 1), KeyExists, http.StatusConflict, metav1.StatusReasonAlreadyExists},
+		"refused":   {NewInvalidObjError("/k", "uid"), InvalidObj, http.StatusConflict, metav1.StatusReasonConflict},
+		"unreachable": {NewUnreachableError("/k", "gone"), Unreachable, http.StatusInternalServerError,
 			metav1.StatusReasonServerTimeout},
-		"wrapped": {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), http.StatusNotFound,
+		"wrapped": {fmt.Errorf("get: %w", NewKeyNotFoundError("/k", 0)), KeyNotFound, http.StatusNotFound,
 			metav1.StatusReasonNotFound},
-		"invalid":    {invalid, http.StatusBadRequest, metav1.StatusReasonBadRequest},
-		"too large":  {NewTooLargeResourceVersionError(9, 7, 1), http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
-		"of no code": {&StorageError{}, http.StatusInternalServerError, metav1.StatusReasonInternalError},
+		"invalid": {invalid, 0, http.StatusBadRequest, metav1.StatusReasonBadRequest},
+		"too large": {NewTooLargeResourceVersionError(9, 7, 1), 0, http.StatusGatewayTimeout,
+			metav1.StatusReasonTimeout},
+		"of no code": {&StorageError{}, 0, http.StatusInternalServerError, metav1.StatusReasonInternalError},
 	} {
 		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.code, CodeOf(test.err))
+			assert.Equal(t, test.code == KeyNotFound, IsNotFound(test.err), "taken for a missing key")
 			got, ok := InterpretError(test.err, "get", corev1.Resource("pods"), "a").(apierrors.APIStatus)
-			assert.True(t, ok && got.Status().Code == test.code && got.Status().Reason == test.reason,
-				"got %+v, want %d %s", got, test.code, test.reason)
+			assert.True(t, ok && got.Status().Code == test.status && got.Status().Reason == test.reason,
+				"got %+v, want %d %s", got, test.status, test.reason)
 		})
 	}
 	strange := errors.New("strange")
+	assert.Equal(t, 0, CodeOf(strange))
 	assert.Equal(t, strange, InterpretError(strange, "get", corev1.Resource("pods"), "a"))
-}
-
-func TestAnErrorTellsItsCode(t *testing.T) {
-	for code, err := range map[ErrorCode]error{
-		KeyNotFound: NewKeyNotFoundError("/k", 1), KeyExists: NewKeyExistsError("/k", 1),
-		InvalidObj:  NewInvalidObjError("/k", ""),
-		Unreachable: fmt.Errorf("create: %w", NewUnreachableError("/k", "")), 0: errors.New("x"),
-	} {
-		assert.Equal(t, code, CodeOf(err), err)
-		assert.Equal(t, code == KeyNotFound, IsNotFound(err), "%v: taken for a missing key", err)
-	}
 }
 
 func TestPreconditions(t *testing.T) {
@@ -194,7 +190,7 @@ func TestResourceVersionsThatAreNumbers(t *testing.T) {
 		got, err := versioner.ParseResourceVersion(text)
 		assert.True(t, err == nil && got == want, "%q: got %d, %v, want %d", text, got, err, want)
 	}
-	for _, text := range []string{"x", "-1", "+1", "1.0", "0x1", " 1", "9223372036854775808", "١"} {
+	for _, text := range []string{"x", "-1", "+1", "1.0", "0x1", " 1", "9223372036854775808", "\u0661"} {
 		var invalid InvalidError
 		got, err := versioner.ParseResourceVersion(text)
 		assert.True(t, errors.As(err, &invalid), "%q: got %d, %v, want an InvalidError", text, got, err)
@@ -229,8 +225,7 @@ func TestListIsStamped(t *testing.T) {
 	list := &corev1.PodList{}
 	err := versioner.UpdateList(list, 42, "token", new(int64(3)))
 	assert.True(t, err == nil && list.ResourceVersion == "42" && list.Continue == "token" &&
-		*list.RemainingItemCount == 3,
-		"got %+v, %v", list.ListMeta, err)
+		*list.RemainingItemCount == 3, "got %+v, %v", list.ListMeta, err)
 	assert.True(t, versioner.UpdateList(list, 0, "", nil) != nil, "stamped with 0")
 }
 
@@ -249,4 +244,114 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func pod(name, app string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-1",
 		ResourceVersion: "7", Labels: map[string]string{"app": app}}}
+}
+
+// FuzzPrepareKey: no key reaches out of its resource, and preparing twice changes nothing.
+func FuzzPrepareKey(f *testing.F) {
+	for _, seed := range []string{"", "/", "/registry/pods", "/registry/pods/", "/registry/pods/default/a",
+		"/registry/pods/../x", "/registry/podsecurity", "/registry/pods//", "."} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	const prefix = "/registry/pods"
+	f.Fuzz(func(t *testing.T, key string, recursive bool) {
+		got, err := PrepareKey(prefix, key, recursive)
+		if err != nil {
+			return
+		}
+		assert.False(t, got != prefix && !strings.HasPrefix(got, prefix+"/"), "%q became %q, outside %q", key, got,
+			prefix)
+		assert.False(t, recursive && !strings.HasSuffix(got, "/"), "%q became %q, which is no range", key, got)
+		for segment := range strings.SplitSeq(got, "/") {
+			assert.True(t, segment != ".." && segment != ".", "%q became %q, which climbs", key, got)
+		}
+		again, err := PrepareKey(prefix, got, recursive)
+		assert.True(t, err == nil && again == got, "%q prepared again: got %q, %v", got, again, err)
+	})
+}
+
+const podsPrefix = "/registry/pods/"
+
+func TestDecodeContinueRefusesWhatItDidNotMake(t *testing.T) {
+	for name, test := range map[string]struct{ json, want string }{
+		"another version":  {`{"v":"v2","rv":1,"start":"a"}`, "version"},
+		"no version":       {`{"rv":1,"start":"a"}`, "version"},
+		"no revision":      {`{"v":"meta.k8s.io/v1","start":"a"}`, "resourceVersion"},
+		"no key":           {`{"v":"meta.k8s.io/v1","rv":1}`, "start key is empty"},
+		"climbing":         {`{"v":"meta.k8s.io/v1","rv":1,"start":"../secrets/a"}`, "../secrets/a"},
+		"climbing later":   {`{"v":"meta.k8s.io/v1","rv":1,"start":"a/../../secrets"}`, "a/../../secrets"},
+		"doubled slash":    {`{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}`, "a//b"},
+		"trailing slash":   {`{"v":"meta.k8s.io/v1","rv":1,"start":"a/"}`, "a/"},
+		"fraction":         {`{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}`, "unmarshal"},
+		"larger than fits": {`{"v":"meta.k8s.io/v1","rv":9223372036854775808,"start":"a"}`, "unmarshal"},
+		"no JSON":          {`hello`, "invalid character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, rv, err := DecodeContinue(base64.RawURLEncoding.EncodeToString([]byte(test.json)), podsPrefix)
+			require.True(t, err != nil, "got %q at %d", key, rv)
+			assert.True(t, strings.Contains(err.Error(), test.want), "got %v, want %s", err, test.want)
+		})
+	}
+	_, _, err := DecodeContinue("not base64!", podsPrefix)
+	assert.True(t, err != nil, "no base64: got no error")
+}
+
+// FuzzDecodeContinue: whatever a client sends, the key lies under the prefix, and a token made from the answer gives
+// the answer again.
+func FuzzDecodeContinue(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"default/a\u0000"}`,
+		`{"v":"meta.k8s.io/v1","rv":-1,"start":"/"}`,
+		`{"v":"meta.k8s.io/v1","rv":1,"start":"../../x"}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"."}`,
+	} {
+		f.Add(base64.RawURLEncoding.EncodeToString([]byte(seed)))
+	}
+	f.Add("%%%")
+	f.Fuzz(func(t *testing.T, token string) {
+		key, rv, err := DecodeContinue(token, podsPrefix)
+		if err != nil {
+			return
+		}
+		require.True(t, strings.HasPrefix(key, podsPrefix) && key != podsPrefix && rv != 0, "got %q at %d", key, rv)
+		for segment := range strings.SplitSeq(key, "/") {
+			require.True(t, segment != "..", "%q climbs", key)
+		}
+		again := require.Value(EncodeContinue(key, podsPrefix, rv))(t)
+		key2, rv2, err := DecodeContinue(again, podsPrefix)
+		assert.True(t, err == nil && key2 == key && rv2 == rv, "got %q at %d, then %q at %d, %v", key, rv, key2, rv2,
+			err)
+	})
+}
+
+func TestPrepareKey(t *testing.T) {
+	const prefix = "/registry/pods"
+	for _, test := range []struct {
+		name, key string
+		recursive bool
+		want      string // "" if it is refused
+	}{
+		{name: "object", key: "/registry/pods/default/a", want: "/registry/pods/default/a"},
+		{name: "resource", key: "/registry/pods", recursive: true, want: "/registry/pods/"},
+		{name: "resource with a slash", key: "/registry/pods/", recursive: true, want: "/registry/pods/"},
+		{name: "namespace", key: "/registry/pods/default", recursive: true, want: "/registry/pods/default/"},
+		{name: "resource as one key", key: "/registry/pods"},
+		// upstream lets it pass, and finds nothing there
+		{name: "resource with a slash as one key", key: "/registry/pods/", want: "/registry/pods/"},
+		{name: "name with dots", key: "/registry/pods/default/a..b", want: "/registry/pods/default/a..b"},
+		{name: "neighbour", key: "/registry/podsecurity/a"},
+		{name: "neighbour that begins alike", key: "/registry/podsmore"},
+		{name: "neighbour, recursive", key: "/registry/podsecurity", recursive: true},
+		{name: "parent", key: "/registry", recursive: true},
+		{name: "climbing", key: "/registry/pods/../secrets/a"},
+		{name: "climbing at the end", key: "/registry/pods/.."},
+		{name: "standing still", key: "/registry/pods/./a"},
+		{name: "empty", key: ""},
+		{name: "root", key: "/"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := PrepareKey(prefix, test.key, test.recursive)
+			assert.True(t, got == test.want && (err == nil) == (test.want != ""),
+				"PrepareKey(%q): got %q, %v, want %q", test.key, got, err, test.want)
+		})
+	}
 }

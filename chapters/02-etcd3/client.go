@@ -17,12 +17,12 @@ type Client interface {
 	kubernetes.Interface
 
 	// Watch returns the changes of key from a revision on. The channel is closed when ctx is done, or after a response
-	// with an error. Nothing is lost in between, even if the server is away for a while.
+	// with an error. No change in between is lost, even if the server is away for a while.
 	Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan
 
 	// RequestProgress asks etcd to send a progress notification to all watches on ctx's stream: those whose contexts
-	// have the same gRPC metadata. None is sent unless all of them have caught up; callers ask again. It does not wait
-	// for the answer.
+	// have the same gRPC metadata. etcd sends none unless all of them have caught up; callers ask again.
+	// RequestProgress does not wait for the answer.
 	RequestProgress(ctx context.Context) error
 
 	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
@@ -33,7 +33,7 @@ type Client interface {
 	CompactHistory(ctx context.Context, rev int64) error
 }
 
-// NewClient makes an etcd client a Client. Closing it remains the caller's business.
+// NewClient makes an etcd client a Client. The caller closes it.
 func NewClient(c *clientv3.Client) Client { return etcdClient{kubernetes.Client{Client: c}} }
 
 // etcdClient has Get, List and the optimistic writes from kubernetes.Client, which shadow those of the clientv3.Client
@@ -59,9 +59,9 @@ const resourceHeader = "listwatch-resource"
 // watchContext asks that a watch end with an error when its server has lost the leader, instead of staying silent
 // behind a network partition. A progress request must carry the same metadata, or it goes to another stream.
 //
-// The resource is part of that metadata, so that each has a stream of its own. etcd answers a progress request for a
-// stream as a whole, and only if every watch on it has caught up; a watch that begins after the newest revision counts
-// as one that has not. On one stream for all, a quiet watch of events would keep every reader of pods waiting.
+// The resource is part of that metadata, so that each resource has its own stream. etcd answers a progress request for
+// a stream as a whole, and only if every watch on it has caught up; a watch that begins after the newest revision
+// counts as one that has not. On one stream for all, a quiet watch of events would keep every reader of pods waiting.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).watchContext
 // Differs: upstream's streams are apart because each resource has an etcd client, and so a connection, of its own.
@@ -70,9 +70,8 @@ func (s *Store) watchContext(ctx context.Context) context.Context {
 	return clientv3.WithRequireLeader(own)
 }
 
-// withoutDeadline hides a context's deadline, but not its end. The context of a watch says when the watch will be over
-// on the injected clock; etcd's client would take that for a time on the wall clock, which may long be past it.
+// withoutDeadline hides a context's deadline, but not its end. A watch's context has a deadline on the injected clock;
+// etcd's client would compare that with the wall clock, which may be long past it.
 type withoutDeadline struct{ context.Context }
 
-// Deadline returns none.
 func (withoutDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

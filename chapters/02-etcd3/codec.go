@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// The two forms in which an object can be stored. Protobuf is what an apiserver uses; JSON can be read with etcdctl.
-// Either is recognised when read, whatever is written: protobuf by the four bytes "k8s\x00" in front of it.
+// The two forms in which an object can be stored. Protobuf is what an apiserver uses; JSON can be read with etcdctl. A
+// reader recognises both, whichever is written: protobuf by the four bytes "k8s\x00" at its beginning.
 const (
 	MediaTypeProtobuf = runtime.ContentTypeProtobuf
 	MediaTypeJSON     = runtime.ContentTypeJSON
@@ -23,9 +23,7 @@ const (
 // NewCodec returns a codec that writes objects of version in the form of mediaType, and reads both forms.
 //
 // Differs: objects are kept as the version that is stored; upstream converts to an internal version in between.
-func NewCodec(
-	codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string,
-) (runtime.Codec, error) {
+func NewCodec(codecs serializer.CodecFactory, version schema.GroupVersion, mediaType string) (runtime.Codec, error) {
 	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
 		return nil, fmt.Errorf("storage media type %q is not supported", mediaType)
@@ -43,7 +41,6 @@ type storageCodec struct {
 	decoder runtime.Decoder
 }
 
-// Encode writes an object as the version that is stored.
 func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
 	stored, err := scheme.Stored(obj)
 	if err != nil {
@@ -52,8 +49,8 @@ func (c storageCodec) Encode(obj runtime.Object, w io.Writer) error {
 	return c.Encoder.Encode(stored, w)
 }
 
-// Decode leaves apiVersion and kind empty, as they are in every Go object: a caller that writes the
-// object out again says them again.
+// Decode leaves apiVersion and kind empty, as they are in every Go object: a caller that writes the object out again
+// sets them again.
 func (c storageCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, ok := into.(*eventsv1.Event); ok {

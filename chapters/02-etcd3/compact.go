@@ -18,7 +18,8 @@ const (
 	// Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: compactRevKey
 	compactRevKey = "compact_rev_key"
 
-	// DefaultCompactInterval is how often history is cut, which leaves between one and two intervals of it.
+	// DefaultCompactInterval is the time from one compaction to the next. Between one and two intervals of history
+	// remain.
 	DefaultCompactInterval = 5 * time.Minute
 )
 
@@ -43,8 +44,8 @@ type Compactor struct {
 	compactRevision int64
 
 	// Owned by Run.
-	expected int64 // the revision of compactRevKey as we last saw it; 0: there is none
-	rev      int64 // the newest revision as we last saw it: where the next turn compacts to
+	expected int64 // the newest known revision of compactRevKey; 0: there is none
+	rev      int64 // the newest known revision: the next turn compacts to it
 }
 
 // NewCompactor returns a compactor that does nothing until it is run.
@@ -53,7 +54,7 @@ func NewCompactor(client Client, clk clock.WithTicker, interval time.Duration) *
 }
 
 // CompactRevision returns the newest compaction this compactor knows of, its own or another's; 0 if none. A cache may
-// drop what it keeps of older revisions.
+// drop its snapshots of older revisions.
 func (c *Compactor) CompactRevision() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,13 +67,12 @@ func (c *Compactor) updateCompactRevision(rev int64) {
 	c.compactRevision = max(c.compactRevision, rev)
 }
 
-// Run takes a turn each interval until ctx is done. The first turn only remembers where history is.
+// Run takes a turn each interval until ctx is done. The first turn only notes the newest revision.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: (*compactor).runCompactLoop
 func (c *Compactor) Run(ctx context.Context) {
 	routine.Every(ctx, c.clock, c.interval, func(ctx context.Context) {
-		// The error is that etcd did not answer, or that others have compacted further. Either way the next turn is
-		// soon enough.
+		// etcd did not answer, or others have compacted further. In both cases the next turn is soon enough.
 		_ = c.compact(ctx)
 	})
 }
@@ -95,7 +95,7 @@ func (c *Compactor) compact(ctx context.Context) error {
 	}
 	c.expected = response.Revision
 	if target == 0 {
-		return nil // our first turn: we do not know yet what is an interval old
+		return nil // our first turn: no revision is known that is an interval old
 	}
 	if err := c.client.CompactHistory(ctx, target); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *Compactor) compact(ctx context.Context) error {
 // CompactNow makes etcd forget everything but the current state, without waiting for a turn, and returns the revision
 // of that state. A read of an older one gets 410.
 //
-// Differs: upstream has nothing of the kind; operators run etcdctl.
+// Differs: upstream has no such method; operators run etcdctl.
 func (c *Compactor) CompactNow(ctx context.Context) (rev int64, err error) {
 	response, err := c.client.Get(ctx, compactRevKey, kubernetes.GetOptions{})
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Compactor) learn(response kubernetes.PutResponse) {
 	}
 	c.expected = response.KV.ModRevision
 	rev, err := strconv.ParseInt(string(response.KV.Value), 10, 64)
-	if err == nil { // otherwise it was not written by one of us, and says nothing
+	if err == nil { // otherwise no compactor wrote the key, and its value has no meaning
 		c.updateCompactRevision(rev)
 	}
 }

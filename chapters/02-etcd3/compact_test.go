@@ -84,19 +84,6 @@ func TestOfTwoCompactorsOneHasTheTurnAndTheOtherLearns(t *testing.T) {
 	})
 }
 
-func TestCompactorTakesOverFromOneThatDied(t *testing.T) {
-	compacting(t, func(client *mvcc.Store, run func(*Compactor) func()) {
-		die := run(NewCompactor(client, clock.RealClock{}, time.Minute))
-		time.Sleep(90 * time.Second)
-		die()
-		heir := NewCompactor(client, clock.RealClock{}, time.Minute)
-		run(heir)
-		rev := client.Put("/registry/x", nil)
-		time.Sleep(2*time.Minute + time.Second)
-		assert.Equal(t, rev, heir.CompactRevision(), "compacted to the newest when the heir first looked")
-	})
-}
-
 func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 	client := mvcc.New(clock.RealClock{})
 	client.Put(compactRevKey, []byte("what?"))
@@ -105,7 +92,7 @@ func TestStrangeCompactKeyIsNoCompaction(t *testing.T) {
 		require.NoError(t, c.compact(t.Context()))
 	}
 	assert.Equal(t, 3, c.CompactRevision())
-	client.OptimisticDelete(t.Context(), compactRevKey, client.Revision(), kubernetes.DeleteOptions{})
+	require.Value(client.OptimisticDelete(t.Context(), compactRevKey, client.Revision(), kubernetes.DeleteOptions{}))(t)
 	err := c.compact(t.Context())
 	assert.True(t, err == nil && c.expected == 0, "got %v, expects %d, want a fresh beginning", err, c.expected)
 }
@@ -131,7 +118,7 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 	bubble.Run(t, "memory", func(t *testing.T) {
 		client := mvcc.New(clock.RealClock{})
 		s := newStore(t, client, expiring(time.Hour))
-		w := start(t, s, prefix, everything())
+		w := start(t, s, everything())
 		create(t, s, pod("a", "")) // 2
 		time.Sleep(50 * time.Minute)
 		create(t, s, pod("b", ""))   // 3
@@ -140,8 +127,7 @@ func TestObjectsWithATimeToLiveAreDeletedByEtcd(t *testing.T) {
 		w.want(t, "ADDED a 2", "ADDED b 3", "MODIFIED a 4 again")
 		time.Sleep(40 * time.Minute)
 		// leases are looked at when the store is used
-		_, err := s.GetCurrentResourceVersion(t.Context())
-		require.NoError(t, err)
+		require.Value(s.GetCurrentResourceVersion(t.Context()))(t)
 		w.want(t, "DELETED a 5 again", "DELETED b 6")
 	})
 	t.Run("etcd", func(t *testing.T) {
@@ -192,12 +178,6 @@ func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
 		got := create(t, s, pod("b", "")).ResourceVersion
 		assert.True(t, client.n == 2 && got == "4", "got version %s after %d leases, want 4 after 2", got, client.n)
 	})
-}
-
-func TestWithoutATimeToLiveNothingIsLeased(t *testing.T) {
-	client := &grants{Client: mvcc.New(clock.RealClock{})}
-	create(t, newStore(t, client, nil), pod("a", ""))
-	assert.Equal(t, 0, client.n, "got %d leases", client.n)
 }
 
 func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {

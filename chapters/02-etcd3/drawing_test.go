@@ -38,7 +38,7 @@ func TestTheDrawingOfTheRollIsOfThisStore(t *testing.T) {
 		require.NoError(t, s.GetList(t.Context(), prefix, storage.ListOptions{Predicate: storage.Everything,
 			Recursive: true}, listed))
 		at := listed.ResourceVersion
-		w := start(t, s, prefix, storage.ListOptions{ResourceVersion: at, Predicate: storage.Everything,
+		w := start(t, s, storage.ListOptions{ResourceVersion: at, Predicate: storage.Everything,
 			Recursive: true})
 		remove(t, s, "b")
 		note("b", "gone")
@@ -117,7 +117,7 @@ func TestTheDrawingOfDecodingIsOfThisStore(t *testing.T) {
 			"c": 4 * time.Second, "d": 2 * time.Second, "e": time.Second}, began: time.Now(),
 			spun: map[string][2]time.Duration{}}
 		slow := newStore(t, client, func(cfg *Config) { codec.Codec, cfg.Codec = cfg.Codec, codec })
-		w := start(t, slow, prefix, storage.ListOptions{ResourceVersion: "1", Predicate: storage.Everything,
+		w := start(t, slow, storage.ListOptions{ResourceVersion: "1", Predicate: storage.Everything,
 			Recursive: true})
 		names := []string{"a", "b", "c", "d", "e"}
 		for _, name := range names {

@@ -28,10 +28,10 @@ const (
 		"list."
 )
 
-// interpretError turns an error of one call to etcd into what the caller is to see.
+// interpretError turns an error of one call to etcd into the error for the caller.
 //
-// Differs: upstream returns most of these unchanged, which becomes a 500. A read that found etcd away is told here to
-// come again in two seconds, which client-go does by itself.
+// Differs: upstream returns most of these unchanged, which becomes a 500. If a read finds etcd away, its client is
+// asked here to come again in two seconds, as client-go does by itself.
 func interpretError(err error, key string) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), codeOf(err) == codes.DeadlineExceeded:
@@ -45,9 +45,9 @@ func interpretError(err error, key string) error {
 	}
 }
 
-// interpretWriteError turns an error of a transaction into what the caller is to see. When the answer of etcd is lost
-// or late, the transaction may have been committed all the same. The client is told no time to wait, because client-go
-// would send the same request again: a create would be answered with AlreadyExists, about the object it has just
+// interpretWriteError turns an error of a transaction into the error for the caller. When the answer of etcd is lost or
+// late, the transaction may have been committed all the same. The answer has no Retry-After, because client-go would
+// send the same request again: a create would be answered with AlreadyExists, about the object that it has just
 // created.
 func interpretWriteError(err error, key string) error {
 	if codeOf(err) == codes.Unavailable {
@@ -56,8 +56,8 @@ func interpretWriteError(err error, key string) error {
 	return interpretError(err, key)
 }
 
-// isTooLarge reports whether a request is more than etcd takes, or more than its client sends. The latter is gRPC's
-// error; etcd's own errors with that code mean something else.
+// isTooLarge reports whether a request is larger than etcd accepts, or than etcd's client sends. The second error is
+// gRPC's; etcd's own errors with that code mean something else.
 func isTooLarge(err error) bool {
 	var e rpctypes.EtcdError
 	if errors.As(err, &e) {
@@ -66,8 +66,8 @@ func isTooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted
 }
 
-// interpretListError turns an error of a range read into what the caller is to see. continueKey is where the read was
-// to go on, "" if it was the first page: only a later page can be offered the rest without consistency.
+// interpretListError turns an error of a range read into the error for the caller. continueKey is the key at which the
+// read was to go on, "" on the first page: only a later page can be offered the rest without consistency.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/errors.go: interpretListError
 // Differs: for a continue token together with recursive=false, which validation forbids, upstream speaks of the token.
@@ -95,8 +95,8 @@ func handleCompactedErrorForPaging(continueKey, keyPrefix string) error {
 	return expired
 }
 
-// corruptObjectDeletedError says that a deletion was seen of an object whose last state does not decode, for which err
-// is the reason: there is nothing to show, but a client that knows the object should learn that it is gone.
+// corruptObjectDeletedError reports the deletion of an object whose last state does not decode, with err as the reason:
+// there is no state to send, but a client that knows the object should learn that the object is gone.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: corruptObjectDeletedError
 func corruptObjectDeletedError(err error) error {
@@ -128,7 +128,7 @@ func isCancelError(err error) bool {
 	return errors.Is(err, context.Canceled) || codeOf(err) == codes.Canceled
 }
 
-// codeOf returns the gRPC code of an error, which etcd's own errors carry in a way of their own.
+// codeOf returns the gRPC code of an error, which etcd's own errors carry in a different way.
 func codeOf(err error) codes.Code {
 	var e rpctypes.EtcdError
 	if errors.As(err, &e) {

@@ -2,27 +2,26 @@ package etcd3
 
 import (
 	"context"
-
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // etcdWatcher is a reconstruction: a watch in the manner of the watcher that Kubernetes had for
-// etcd 2 until 1.12, with that one's names (k8s.io/apiserver/pkg/storage/etcd/etcd_watcher.go:
-// etcdIncoming, translate, outgoing), over an etcd 3 watch. In this form it never existed. One
-// goroutine asks etcd, one translates, and nothing is decoded ahead of its turn.
+// etcd 2 until 1.12, with the names of that watcher
+// (k8s.io/apiserver/pkg/storage/etcd/etcd_watcher.go: etcdIncoming, translate, outgoing), over
+// an etcd 3 watch. It never existed in this form. One goroutine asks etcd, one translates, and
+// nothing is decoded ahead of its turn.
 //
 //	etcd ─► etcdWatch ─► etcdIncoming (100) ─► translate ─► outgoing (100) ─► reader
 //	            └──────► etcdError (1) ───────────┘
 //
 // It looks like a simpler [watchChan], and differs from it in two ways that mattered in the
-// original: a value that does not decode is skipped, so that a watcher gets past it, without
-// knowing what it missed; and an error can overtake events, because it comes by a channel of
-// its own.
+// original: a value that does not decode is skipped, so that a watcher gets past that value,
+// but does not know what it missed; and an error can overtake events, because it comes by a
+// channel of its own.
 //
 // Differs: the original asked etcd 2 in a chain of HTTP long polls, each for the index after
 // the last answer. Its Stop closed a userStop channel; here a context is cancelled. Its
-// sendAdd, sendModify and sendDelete are one function here, over [stream.transform]. It had no
-// bookmarks, and today's cacher does not work without.
+// sendAdd, sendModify and sendDelete are one function here, over [stream.transform]. The
+// original had no bookmarks, without which today's cacher does not work.
 type etcdWatcher struct {
 	*stream // its incomingEventChan is etcdIncoming, its resultChan outgoing
 
@@ -30,8 +29,6 @@ type etcdWatcher struct {
 	// it.
 	etcdError chan error
 }
-
-var _ watch.Interface = (*etcdWatcher)(nil)
 
 func startEtcdWatcher(ctx context.Context, s *stream) *etcdWatcher {
 	w := &etcdWatcher{stream: s, etcdError: make(chan error, 1)}
@@ -46,8 +43,8 @@ func (w *etcdWatcher) run(ctx context.Context) {
 	w.reap(ctx)
 }
 
-// etcdWatch makes all calls to etcd: the current state if wanted, then the changes. It always ends with an error, if
-// only with nil for "no more", because translate waits for one.
+// etcdWatch makes all calls to etcd: it reads the current state if wanted, then the changes. It always ends by sending
+// an error, nil for "no more", because translate waits for one.
 func (w *etcdWatcher) etcdWatch(ctx context.Context) {
 	w.etcdError <- w.watchFromStart(ctx)
 }
@@ -69,9 +66,9 @@ func (w *etcdWatcher) translate(ctx context.Context) {
 	}
 }
 
-// sendResult sends the result of an event. A value that does not decode is as if
-// it had never been: the event is skipped, or, if it is only the state before a put that does
-// not decode, the object counts as created.
+// sendResult sends the result of an event. A value that does not decode is ignored: sendResult
+// skips the event. If only the state before a put does not decode, the object counts as
+// created.
 func (w *etcdWatcher) sendResult(ctx context.Context, e *event) {
 	seen := *e
 	if _, err := w.decodeObj(e.key, e.prevValue, e.rev); err != nil && !e.isDeleted {

@@ -8,8 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// event is what travels through incomingEventChan: a change of one key in etcd's terms, still encoded; or the news that
-// etcd has got as far as rev; or the error that ends the watch.
+// event is an element of incomingEventChan: a change of one key in etcd's terms, still encoded; or the news that etcd
+// has reached rev; or the error that ends the watch.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: event
 // Differs: no timestamps; an error is an event too, so that it cannot overtake what was queued before it.
@@ -34,12 +34,12 @@ func parseKV(kv *mvccpb.KeyValue) *event {
 	return &event{key: string(kv.Key), value: kv.Value, rev: kv.ModRevision, isCreated: true}
 }
 
-// errPreviousCompacted is what parseEvent refuses with.
+// errPreviousCompacted is the refusal of parseEvent.
 var errPreviousCompacted = errors.New("the state before a change is compacted")
 
-// parseEvent refuses a change whose previous state is not known: whether a selector matched before cannot be guessed.
-// That is the case for a watch that resumes right at the compacted revision: the change is still there, and what it
-// changed is not.
+// parseEvent refuses a change whose previous state is not known: without it, whether a selector matched before is
+// unknown. A watch that resumes right at the compacted revision gets such a change: etcd still has the change, but not
+// the state before it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: parseEvent
 // Differs: to the reader this is 410 Expired, which is the truth and heals by listing again; upstream reports a 500.
@@ -57,7 +57,7 @@ func parseEvent(e *clientv3.Event) (*event, error) {
 	return parsed, nil
 }
 
-// progressNotifyEvent says that everything up to rev has been delivered.
+// progressNotifyEvent returns an event that reports that everything up to rev has been delivered.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/event.go: progressNotifyEvent
 func progressNotifyEvent(rev int64) *event { return &event{rev: rev, isProgressNotify: true} }

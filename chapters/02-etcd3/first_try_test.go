@@ -58,7 +58,7 @@ func Example_decodeEachOnItsOwn() {
 }
 
 // TestTwoWritersKeepBothChanges puts GuaranteedUpdate into the first try's place. (The second one's place takes
-// TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce.)
+// TestTheDrawingOfDecodingIsOfThisStore.)
 func TestTwoWritersKeepBothChanges(t *testing.T) {
 	onBoth(t, func(t *testing.T, client Client) {
 		log := probe.NewLog(clock.RealClock{}, 64)

@@ -12,30 +12,29 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// How far apart objects may be written that share a lease, and how many may. Upstream's numbers.
+// The limits of a lease: the time between its first write and its last, and the number of writes. Upstream's numbers.
 const (
 	leaseReusePercent     = 5 // of the time to live, but no more than:
 	leaseReuseDuration    = time.Minute
 	leaseMaxAttachedCount = 1000
 )
 
-// leaseManager hands out leases: what is written under one, etcd deletes when it ends. A lease costs etcd more than a
-// key does, and clients that write with a time to live write often; so a lease lasts a little longer than asked, and
-// serves every writer that comes in the meantime.
+// leaseManager hands out leases: when a lease ends, etcd deletes the keys that were written under it. A lease costs
+// etcd more than a key does, and clients that write with a time to live write often; so a lease lasts a little longer
+// than asked, and serves every writer that comes in the meantime.
 //
 //	granted ── reused by later writes ──► │ then another is granted
 //	└──────────── ttl + 5 %, at most a minute more ──────► etcd deletes all that was written under it
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/lease_manager.go: leaseManager
-// Differs: a lease that etcd does not know any more is replaced: our clock may have been slower than etcd's. No
-// metrics.
+// Differs: a lease that etcd no longer knows is replaced: our clock may have been slower than etcd's. No metrics.
 type leaseManager struct {
 	// Set by newLeaseManager, never changed.
 	client Client
 	clock  clock.PassiveClock
 	ttl    time.Duration // at least this; 0: objects live forever
 
-	mu       sync.Mutex // guards the fields below, and is held while a lease is granted: who comes meanwhile shares it
+	mu       sync.Mutex // guards the fields below; held while a lease is granted: later writers share that lease
 	id       clientv3.LeaseID
 	expires  time.Time // of id
 	attached int       // writes under id, successful or not
@@ -69,7 +68,7 @@ func (l *leaseManager) getLease(ctx context.Context) (clientv3.LeaseID, error) {
 	return id, nil
 }
 
-// isGone reports whether a write failed because etcd has ended its lease. If so, the next write will not be offered it.
+// isGone reports whether a write failed because etcd has ended its lease. If so, the next write gets another lease.
 func (l *leaseManager) isGone(id clientv3.LeaseID, err error) bool {
 	if id == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return false

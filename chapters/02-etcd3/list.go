@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// maxLimit bounds a page. A client's limit may be larger, but it does not grow beyond this by doubling.
+// maxLimit bounds the doubling of pages. A client's own limit may be larger.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: maxLimit
 const maxLimit = 10000
@@ -63,10 +63,10 @@ type lister struct {
 	items     reflect.Value // of the list that is being filled
 
 	withRev     int64  // the revision of all pages; 0 until the first is read, unless the request names one
-	continueKey string // where the next page begins; "": at keyPrefix
+	continueKey string // the next page's first key; "": keyPrefix
 	limit       int64  // of the next page; 0: none
-	lastKey     string // the last that was looked at
-	count       int64  // of keys from the beginning of the page
+	lastKey     string // the last key that was looked at
+	count       int64  // the number of keys from the beginning of the page
 	more        bool   // the page was not the last, or not all of it was used
 }
 
@@ -127,7 +127,7 @@ func (l *lister) read(ctx context.Context) ([]*mvccpb.KeyValue, error) {
 	return page.Kvs, nil
 }
 
-// take adds what matches to the items, until they are full.
+// take adds the matching objects to the items, until they are full.
 func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 	if l.opts.Predicate.Empty() {
 		l.items.Grow(len(page))
@@ -145,13 +145,13 @@ func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 		if err := l.append(kv); err != nil {
 			return err
 		}
-		page[i] = nil // the bytes are not needed any more, and there may be many
+		page[i] = nil // the bytes are no longer needed, and there may be many
 	}
 	return nil
 }
 
-// append decodes an object right into its place in the items, and takes the place back if it
-// does not match or decode.
+// append decodes an object right into its place in the items, and takes the place back if the
+// object does not match or decode.
 func (l *lister) append(kv *mvccpb.KeyValue) error {
 	n := l.items.Len()
 	l.items.Grow(1)

@@ -3,11 +3,15 @@ package etcd3
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
@@ -30,6 +35,8 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var wantStatus = apitest.WantError
 
 var (
 	_ Client = (*mvcc.Store)(nil)
@@ -102,19 +109,15 @@ func setLabel(app string) storage.UpdateFunc {
 }
 
 // relabel sets the pod's one label.
-func relabel(t testing.TB, s *Store, name, app string) *corev1.Pod {
+func relabel(t testing.TB, s *Store, name, app string) {
 	t.Helper()
-	out := &corev1.Pod{}
-	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), out, false, nil, setLabel(app), nil), "update %s",
-		name)
-	return out
+	require.NoError(t, s.GuaranteedUpdate(t.Context(), key(name), &corev1.Pod{}, false, nil, setLabel(app), nil),
+		"update %s", name)
 }
 
-func remove(t testing.TB, s *Store, name string) *corev1.Pod {
+func remove(t testing.TB, s *Store, name string) {
 	t.Helper()
-	out := &corev1.Pod{}
-	require.NoError(t, s.Delete(t.Context(), key(name), out, nil, nil), "delete %s", name)
-	return out
+	require.NoError(t, s.Delete(t.Context(), key(name), &corev1.Pod{}, nil, nil), "delete %s", name)
 }
 
 // selecting returns a predicate on the one label.
@@ -128,11 +131,6 @@ func selecting(t testing.TB, selector string) storage.SelectionPredicate {
 // everything returns options for a watch or list of all pods.
 func everything() storage.ListOptions {
 	return storage.ListOptions{Recursive: true, Predicate: storage.Everything}
-}
-
-func rvOf(obj runtime.Object) uint64 {
-	rv, _ := storage.APIObjectVersioner{}.ObjectResourceVersion(obj)
-	return rv
 }
 
 // line writes an event in one line: "ADDED a 2 web".
@@ -245,7 +243,7 @@ func FuzzStoredBytes(f *testing.F) {
 func TestTheTypeOfAnEventFollowsFromTheTwoMatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
 		created := create(t, s, pod("a", "db"))
-		w := start(t, s, prefix, storage.ListOptions{
+		w := start(t, s, storage.ListOptions{
 			ResourceVersion: created.ResourceVersion, Recursive: true, Predicate: selecting(t, "app=web"),
 		})
 		relabel(t, s, "a", "web")
@@ -255,4 +253,79 @@ func TestTheTypeOfAnEventFollowsFromTheTwoMatches(t *testing.T) {
 		remove(t, s, "a")
 		w.want(t) // what did not match is not missed
 	})
+}
+
+// names writes a list in one line: "a b at 3".
+func names(list *corev1.PodList) string {
+	var parts []string
+	for _, p := range list.Items {
+		parts = append(parts, p.Name)
+	}
+	return strings.Join(parts, " ") + " at " + list.ResourceVersion
+}
+
+func list(t *testing.T, s *Store, opts storage.ListOptions) (*corev1.PodList, error) {
+	t.Helper()
+	out := &corev1.PodList{}
+	return out, s.GetList(t.Context(), prefix, opts, out)
+}
+
+func mustList(t *testing.T, s *Store, opts storage.ListOptions) *corev1.PodList {
+	t.Helper()
+	return require.Value(list(t, s, opts))(t)
+}
+
+// counting counts range reads and writes down their limits.
+type counting struct {
+	Client
+	limits []int64
+}
+
+func (c *counting) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse,
+	error) {
+	c.limits = append(c.limits, opts.Limit)
+	return c.Client.List(ctx, prefix, opts)
+}
+
+func TestPagesDoubleUntilARareObjectIsFound(t *testing.T) {
+	client := &counting{Client: mvcc.New(clock.RealClock{})}
+	s := newStore(t, client, nil)
+	for n := range 40 {
+		create(t, s, pod(fmt.Sprintf("p%02d", n), ""))
+	}
+	create(t, s, pod("rare", "web"))
+	create(t, s, pod("s", ""))
+	opts := everything()
+	opts.Predicate = selecting(t, "app=web")
+	opts.Predicate.Limit = 1
+	got := mustList(t, s, opts)
+	assert.True(t, names(got) == "rare at 43" && got.Continue != "",
+		"got %q, continue %q, want rare and a token", names(got), got.Continue)
+	assert.EqualSlices(t, []int64{1, 2, 4, 8, 16, 32}, client.limits, "limits")
+	opts.Predicate.Continue = got.Continue
+	if got := mustList(t, s, opts); names(got) != " at 43" || got.Continue != "" {
+		t.Errorf("the rest: got %q, continue %q, want nothing", names(got), got.Continue)
+	}
+}
+
+func TestLimitsGrowToTheBoundOnly(t *testing.T) {
+	for limit, want := range map[int64]int64{0: 0, 1: 2, 4999: 9998, 5000: 10000, 6000: 10000, 10000: 10000,
+		20000: 20000} {
+		assert.Equal(t, want, nextLimit(limit), "after %d", limit)
+	}
+}
+
+func TestListGoesIntoAnEmptyListOnly(t *testing.T) {
+	s, _ := newMVCC(t)
+	create(t, s, pod("a", ""))
+	out := &corev1.PodList{Items: []corev1.Pod{*pod("junk", "junk"), *pod("junk", "junk")}}
+	if err := s.GetList(t.Context(), prefix, everything(), out); err != nil || names(out) != "a at 2" ||
+		len(out.Items[0].Labels) != 0 {
+		t.Errorf("got %q, %v", names(out), err)
+	}
+	assert.True(t, s.GetList(t.Context(), prefix, everything(), &corev1.Pod{}) != nil, "into a pod: got no error")
+	opts := everything()
+	opts.Predicate.Limit = -1
+	_, err := list(t, s, opts)
+	wantStatus(t, err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 }

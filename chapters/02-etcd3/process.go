@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// processEventConcurrency is how many events of one watch at most are being decoded, or decoded and waiting for their
-// turn, at any time. The collector holds one of them, the others wait in processingQueue.
+// processEventConcurrency is the largest number of events of one watch that are being decoded, or wait decoded for
+// their turn. The collector holds one of them, the others wait in processingQueue.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processEventConcurrency
 const processEventConcurrency = 10
 
 // Events are decoded at the same time and leave in the order in which they came. The trick is that one goroutine queues
 // the answers' channels in that order, before the answers exist: the collector waits for the first channel in the
-// queue, whichever is ready first.
+// queue, even if another is ready earlier.
 
-// processingResult is what became of one event: a result, nothing because the predicate rejects it, or an error.
+// processingResult is the outcome of one event: a result, nothing if the predicate rejects the object, or an error.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processingResult
 type processingResult struct {
@@ -41,8 +41,8 @@ func (wc *watchChan) scheduleEventProcessing(ctx context.Context) {
 		wc.received(e)
 		// Sent once, by the goroutine that decodes, never closed. 1: it never waits.
 		response := make(chan *processingResult, 1)
-		// The place first, then the work: a full queue is what keeps the number of events
-		// under way down.
+		// The place first, then the work: a full queue limits the number of events that are
+		// being decoded.
 		select {
 		case <-ctx.Done():
 			return
@@ -60,7 +60,8 @@ func (wc *watchChan) processEvent(e *event) *processingResult {
 }
 
 // collectEventProcessing sends results in the order of processingQueue. The first error ends
-// the watch; what was decoded after it is dropped. It is the only sender of resultChan.
+// the watch; events decoded after it are dropped. This goroutine is the only sender of
+// resultChan.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*concurrentOrderedEventProcessing).collectEventProcessing
 func (wc *watchChan) collectEventProcessing(ctx context.Context) {
@@ -71,7 +72,7 @@ func (wc *watchChan) collectEventProcessing(ctx context.Context) {
 			return
 		case response = <-wc.processingQueue:
 		}
-		r := <-response // whatever has a place in the queue is decoded
+		r := <-response // each event with a place in the queue is decoded
 		if r.err != nil {
 			wc.sendError(ctx, r.err)
 			return

@@ -24,8 +24,7 @@ func (s *Store) Snapshot() Snapshot {
 	snapshot := Snapshot{Watches: make([]WatchSnapshot, 0, len(s.watches))}
 	for _, w := range s.watches {
 		snapshot.Watches = append(snapshot.Watches, WatchSnapshot{
-			ID: w.id, Text: w.text,
-			IncomingLen: len(w.incomingEventChan), IncomingCap: cap(w.incomingEventChan),
+			ID: w.id, Text: w.text, IncomingLen: len(w.incomingEventChan), IncomingCap: cap(w.incomingEventChan),
 			ResultLen: len(w.resultChan), ResultCap: cap(w.resultChan),
 		})
 	}

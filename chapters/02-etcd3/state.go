@@ -12,8 +12,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// initialState returns what a write begins with: the cache's guess if there is one, which saves a read, or what
-// etcd has.
+// initialState returns the state with which a write begins: the cache's guess if there is one, which saves a read, or
+// etcd's.
 //
 // Differs: a guess without a resource version is no guess. Upstream takes it for the state before the first write, so
 // that Delete succeeds for a key that does not exist.
@@ -41,7 +41,7 @@ func (s *Store) getCurrentState(ctx context.Context, key string, ignoreNotFound 
 }
 
 // refresh reads the key again if state was only a guess. changed is false if state was, or
-// turns out to be, what etcd has: then whatever was concluded from it stands.
+// turns out to be, etcd's: then a conclusion from state is valid.
 func (s *Store) refresh(
 	ctx context.Context, key string, ignoreNotFound bool, state *objState,
 ) (fresh *objState, changed bool, err error) {
@@ -65,7 +65,7 @@ func (s *Store) stateAfterConflict(key string, kv *mvccpb.KeyValue, ignoreNotFou
 	return s.getState(key, kv, ignoreNotFound)
 }
 
-// getState decodes what etcd has for the key; kv is nil if that is nothing.
+// getState decodes etcd's value of the key; kv is nil if there is none.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).getState
 func (s *Store) getState(key string, kv *mvccpb.KeyValue, ignoreNotFound bool) (*objState, error) {
@@ -81,8 +81,8 @@ func (s *Store) getState(key string, kv *mvccpb.KeyValue, ignoreNotFound bool) (
 }
 
 // getStateFromObject makes a cache's guess a state. The guess belongs to the cache, and others are reading it: we work
-// on a copy. Its data is what we would store for the object, which is not what is stored if that was written in another
-// form; [Store.refresh] finds that out before anything is concluded from it.
+// on a copy. Its data is the form in which we would store the object. The stored bytes differ if they were written in
+// another form; [Store.refresh] finds that out before a writer relies on the data.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).getStateFromObject
 func (s *Store) getStateFromObject(key string, cached runtime.Object, rv uint64) (*objState, error) {

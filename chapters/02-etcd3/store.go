@@ -25,21 +25,21 @@ const (
 	WatcherEtcd2 = "etcd2" // etcdWatcher, a reconstruction: incoming, translate, outgoing; a bad value is skipped
 )
 
-// Config says what a [Store] keeps and where.
+// Config describes the objects of a [Store], and their place in etcd.
 type Config struct {
 	Client         Client
-	Codec          runtime.Codec         // see [NewCodec]
+	Codec          runtime.Codec         // made by [NewCodec]
 	NewFunc        func() runtime.Object // an empty object of the kind that is stored
 	ResourcePrefix string                // "/registry/pods": begins with a slash, does not end with one
-	TTL            time.Duration         // how long after its last write an object is deleted by etcd; 0: never
-	Clock          clock.WithTicker      // required with a TTL: how long a lease is shared
+	TTL            time.Duration         // the time after its last write at which etcd deletes an object; 0: never
+	Clock          clock.WithTicker      // required with a TTL: it measures how long a lease is shared
 	Probe          *probe.Probe          // of the resource
 	Watcher        string                // [WatcherEtcd3] or [WatcherEtcd2]; "" means the former
 }
 
 // Store is the source of truth: every write passes through it, and everything that a client
 // sees began as one of its revisions. An object's resource version is the revision that last
-// wrote it; a list's is the one it was read at.
+// wrote it; a list's is the revision at which the list was read.
 //
 // All methods are safe for concurrent use. No lock is held during a call: etcd's transactions
 // are the lock.
@@ -58,7 +58,7 @@ type Store struct {
 	watcher        string
 	leases         *leaseManager
 
-	nWatches atomic.Int64 // so far: each watch gets the next number as its name
+	nWatches atomic.Int64 // watches begun so far: each gets the next number as its name
 
 	mu      sync.Mutex // guards the field below; innermost
 	watches []*stream  // that have begun and not ended, for Snapshot
@@ -66,8 +66,8 @@ type Store struct {
 
 var _ storage.Interface = (*Store)(nil)
 
-// New returns a store for one resource, or an error if a field of cfg that is required is empty or makes no sense. It
-// does not talk to etcd yet.
+// New returns a store for one resource, or an error if a required field of cfg is empty or makes no sense. New does not
+// talk to etcd yet.
 func New(cfg Config) (*Store, error) {
 	if !strings.HasPrefix(cfg.ResourcePrefix, "/") || strings.HasSuffix(cfg.ResourcePrefix, "/") {
 		return nil, fmt.Errorf("etcd3 store: resource prefix %q must begin with a slash and not end with one",
@@ -86,8 +86,7 @@ func New(cfg Config) (*Store, error) {
 	}
 	return &Store{
 		client: cfg.Client, codec: cfg.Codec, newFunc: cfg.NewFunc, resourcePrefix: cfg.ResourcePrefix,
-		probe: cfg.Probe, watcher: cfg.Watcher,
-		leases: newLeaseManager(cfg.Client, cfg.Clock, cfg.TTL),
+		probe: cfg.Probe, watcher: cfg.Watcher, leases: newLeaseManager(cfg.Client, cfg.Clock, cfg.TTL),
 	}, nil
 }
 
@@ -156,9 +155,9 @@ func (s *Store) decode(key string, data []byte, rev int64, out runtime.Object) e
 	obj, kind, err := s.codec.Decode(data, nil, out)
 	switch {
 	case len(data) == 0:
-		err = errors.New("it is empty") // which a codec takes for an object without any field
+		err = errors.New("it is empty") // a codec makes no bytes into an object without fields
 	case err == nil && obj != out:
-		// The bytes say what they are, and a codec would rather make a new object of that kind than fill out.
+		// If the bytes name another kind, a codec makes a new object of that kind, and does not fill out.
 		err = fmt.Errorf("it is a %v, want a %T", kind, out)
 	}
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Sizes of the two channels of a watch: enough that neither side is woken for each single event. A full one stops
-// its sender, and so, in the end, etcd's sending to us: a slow reader costs no memory.
+// Sizes of the two channels of a watch: with them neither side is woken for each single event. A full channel stops its
+// sender, and so, in the end, the reading from etcd: a slow reader costs no memory here.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: incomingBufSize
 const (
@@ -20,7 +20,7 @@ const (
 	outgoingBufSize = 100
 )
 
-// stream is what both implementations of a watch have in common: the request, two channels, and the end.
+// stream is the common part of both implementations of a watch: the request, two channels, and the end.
 type stream struct {
 	// Set by newStream, never changed.
 	key           string
@@ -30,21 +30,20 @@ type stream struct {
 	store  *Store
 	probe  *probe.Probe
 	id     string             // "etcd3-1"
-	text   string             // what is watched, in words
+	text   string             // a description of the request
 	cancel context.CancelFunc // ends every goroutine of the watch; may be called by any of them, and more than once
 
 	// sent by the one goroutine that talks to etcd, never closed; see incomingBufSize
 	incomingEventChan chan *event
-	// sent by the one goroutine that is last in line, closed by reap when it has ended; see outgoingBufSize
+	// sent by the last goroutine in line, closed by reap when that one has ended; see outgoingBufSize
 	resultChan chan watch.Event
 
 	owner routine.Group // the goroutine that reaps
 	group routine.Group // every other goroutine of the watch
 
-	initialRev int64 // the watch delivers what is newer; owned by the goroutine that talks to etcd
+	initialRev int64 // the watch delivers newer changes; owned by the goroutine that talks to etcd
 }
 
-// ResultChan implements watch.Interface.
 func (s *stream) ResultChan() <-chan watch.Event { return s.resultChan }
 
 // Stop implements watch.Interface. The channel is closed soon after.
@@ -82,8 +81,8 @@ func (s *Store) newStream(key string, rev int64, opts storage.ListOptions, cance
 	return w
 }
 
-// getStartWatchResourceVersion returns the revision after which the watch begins: the one asked for; the newest, if
-// only what happens from now on is wanted; 0 if the current state comes first and decides it.
+// getStartWatchResourceVersion returns the revision after which the watch begins: the requested one; the newest, if the
+// watch wants only changes from now on; 0 if the current state comes first and decides it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watcher).getStartWatchResourceVersion
 func (s *Store) getStartWatchResourceVersion(ctx context.Context, rev int64, opts storage.ListOptions) (int64, error) {
@@ -100,7 +99,7 @@ func (s *stream) queueEvent(ctx context.Context, e *event) bool {
 	case s.incomingEventChan <- e:
 	default:
 		s.probe.At(probe.Etcd3IncomingBlocked, e.key, uint64(e.rev))
-		select { // meanwhile nothing is read from etcd's stream
+		select { // until there is room, nothing is read from etcd's stream
 		case <-ctx.Done():
 			return false
 		case s.incomingEventChan <- e:
@@ -132,8 +131,7 @@ func (s *stream) send(ctx context.Context, result *watch.Event, key string, rev 
 	return true
 }
 
-// sendError ends the watch: one ERROR event, if there is an error and it is not that the context was cancelled, and
-// then nothing more.
+// sendError ends the watch, after one ERROR event if there is an error other than the end of the context.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).sendError
 func (s *stream) sendError(ctx context.Context, err error) {

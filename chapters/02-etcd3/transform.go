@@ -7,9 +7,8 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// transform returns the event for a watcher with this predicate; nil: none.
-// What type of event that is depends on whether the object matched before and matches now, not
-// on what was done to it:
+// transform returns the event for a watcher with this predicate; nil: none. Its type depends on
+// whether the object matched before and matches now, not on what was done to the object:
 //
 //	etcd        matched before   matches now   watcher sees
 //	progress                                   BOOKMARK, an object with only a version
@@ -48,7 +47,7 @@ func (s *stream) transform(e *event) (*watch.Event, error) {
 	}
 }
 
-// bookmark returns the event that says "everything up to here".
+// bookmark returns the event that reports progress up to a revision.
 func (s *stream) bookmark(e *event) (*watch.Event, error) {
 	obj := s.store.newFunc()
 	if err := s.store.versioner.UpdateObject(obj, uint64(e.rev)); err != nil {
@@ -71,8 +70,8 @@ func (s *stream) filter(obj runtime.Object) bool {
 	return err == nil && matched
 }
 
-// prepareObjs decodes the object as it is, nil if it was deleted, and as it was, nil if that is not needed: only a
-// predicate needs the old state of a put. The old one gets the revision of the change that ended it.
+// prepareObjs decodes the new state, nil if the object was deleted, and the old state, nil if it is not needed: for a
+// put only a predicate needs it. The old state gets the revision of the change that ended it.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).prepareObjs
 func (s *stream) prepareObjs(e *event) (current, old runtime.Object, err error) {
@@ -99,8 +98,5 @@ func (s *stream) prepareObjs(e *event) (current, old runtime.Object, err error) 
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: decodeObj
 func (s *stream) decodeObj(key string, data []byte, rev int64) (runtime.Object, error) {
 	obj := s.store.newFunc()
-	if err := s.store.decode(key, data, rev, obj); err != nil {
-		return nil, err
-	}
-	return obj, nil
+	return obj, s.store.decode(key, data, rev, obj)
 }

@@ -1,11 +1,9 @@
 package etcd3
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,7 +11,6 @@ import (
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -47,7 +44,7 @@ func TestInitialStateFromTheFutureIsTooLarge(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, _ *mvcc.Store) {
 		opts := initial()
 		opts.ResourceVersion = "9"
-		w := start(t, s, prefix, opts)
+		w := start(t, s, opts)
 		w.want(t, "ERROR 504 Timeout", "closed")
 	})
 }
@@ -56,7 +53,7 @@ func TestProgressBecomesABookmarkBehindItsEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
 		opts := everything()
 		opts.ProgressNotify = true
-		w := start(t, s, prefix, opts)
+		w := start(t, s, opts)
 		w.want(t)
 		create(t, s, pod("a", ""))           // 2
 		client.Put("/registry/nodes/n", nil) // 3
@@ -108,14 +105,14 @@ func TestUndecodableValueEndsTheNewWatchAndIsSkippedByTheOld(t *testing.T) {
 		WatcherEtcd2: {"ADDED a 2", "ADDED c 4", "DELETED c 6"},
 	}
 	inBubble(t, func(t *testing.T, s *Store, client *mvcc.Store) {
-		w := start(t, s, prefix, everything())
+		w := start(t, s, everything())
 		w.want(t)
-		create(t, s, pod("a", ""))                                                    // 2
-		client.Put(key("b"), []byte("bad"))                                           // 3
-		create(t, s, pod("c", ""))                                                    // 4
-		client.Put(key("b"), []byte("worse"))                                         // 5
-		remove(t, s, "c")                                                             // 6
-		client.OptimisticDelete(t.Context(), key("b"), 5, kubernetes.DeleteOptions{}) // 7
+		create(t, s, pod("a", ""))            // 2
+		client.Put(key("b"), []byte("bad"))   // 3
+		create(t, s, pod("c", ""))            // 4
+		client.Put(key("b"), []byte("worse")) // 5
+		remove(t, s, "c")                     // 6
+		require.Value(client.OptimisticDelete(t.Context(), key("b"), 5, kubernetes.DeleteOptions{}))(t)
 		w.want(t, want[s.watcher]...)
 	})
 }
@@ -131,7 +128,7 @@ func TestObjectThatBecomesReadableCountsAsNewForTheOldWatch(t *testing.T) {
 		opts := everything()
 		opts.ResourceVersion = "2"
 		opts.Predicate = selecting(t, "app=web")
-		w := start(t, s, prefix, opts)
+		w := start(t, s, opts)
 		client.Put(key("b"), data) // 3
 		w.want(t, want[s.watcher]...)
 	})
@@ -142,8 +139,8 @@ func TestTheEndOfAnUndecodableObjectIsAStoreReadError(t *testing.T) {
 		client.Put(key("b"), []byte("bad")) // 2
 		opts := everything()
 		opts.ResourceVersion = "2"
-		w := start(t, s, prefix, opts)
-		client.OptimisticDelete(t.Context(), key("b"), 2, kubernetes.DeleteOptions{}) // 3
+		w := start(t, s, opts)
+		require.Value(client.OptimisticDelete(t.Context(), key("b"), 2, kubernetes.DeleteOptions{}))(t)
 		w.want(t, map[string][]string{WatcherEtcd3: {"ERROR 500 StorageReadError", "closed"}}[s.watcher]...)
 	})
 }
@@ -159,7 +156,7 @@ func TestWatchRightAtTheCompactedRevisionIsExpired(t *testing.T) {
 			opts := everything()
 			opts.ResourceVersion = rv
 			var got []string
-			for e := range start(t, s, prefix, opts).ResultChan() {
+			for e := range start(t, s, opts).ResultChan() {
 				got = append(got, line(e))
 			}
 			assert.EqualSlices(t, []string{"ERROR 410 Expired"}, got, "after %s", rv)
@@ -191,7 +188,7 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, _ := newMVCC(t)
-		w := start(t, s, prefix, everything())
+		w := start(t, s, everything())
 		const n = 500
 		for i := range n {
 			create(t, s, pod(fmt.Sprintf("p%03d", i), ""))
@@ -206,45 +203,11 @@ func TestSlowReaderStopsTheReadingOfEtcd(t *testing.T) {
 	})
 }
 
-// slowCodec takes the longer to decode, the earlier in the alphabet the object is.
-type slowCodec struct{ runtime.Codec }
-
-func (c slowCodec) Decode(data []byte, defaults *schema.GroupVersionKind,
-	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	for i := range 10 {
-		if bytes.Contains(data, fmt.Appendf(nil, "slow%d", i)) {
-			time.Sleep(time.Duration(10-i) * time.Second)
-		}
-	}
-	return c.Codec.Decode(data, defaults, into)
-}
-
-func TestEventsLeaveInOrderHoweverLongTheyTakeAndAreDecodedAtOnce(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		client := mvcc.New(clock.RealClock{})
-		quick := newStore(t, client, nil)
-		slow := newStore(t, client, func(cfg *Config) { cfg.Codec = slowCodec{cfg.Codec} })
-		for i := range 10 {
-			create(t, quick, pod(fmt.Sprintf("slow%d", i), ""))
-		}
-		opts := everything()
-		opts.ResourceVersion = "1"
-		begin := time.Now()
-		w := start(t, slow, prefix, opts)
-		var got []string
-		for range 10 {
-			got = append(got, strings.Fields(line(<-w.ResultChan()))[1])
-		}
-		assert.True(t, slices.IsSorted(got), "got %q, want them in order", got)
-		assert.Equal(t, 10*time.Second, time.Since(begin), "took")
-	})
-}
-
 func TestQueueReportsAddUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Store, client *mvcc.Store) {
 		log := probe.NewLog(clock.RealClock{}, 1024)
 		s := newStore(t, client, func(cfg *Config) { cfg.Probe = probe.New(log).Resource("pods") })
-		w := start(t, s, prefix, initial())
+		w := start(t, s, initial())
 		w.want(t, "BOOKMARK 1 end")
 		create(t, s, pod("a", ""))
 		remove(t, s, "a")

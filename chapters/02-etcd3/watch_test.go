@@ -24,9 +24,9 @@ type trace struct {
 }
 
 // start begins a watch that ends with the test.
-func start(t *testing.T, s *Store, key string, opts storage.ListOptions) trace {
+func start(t *testing.T, s *Store, opts storage.ListOptions) trace {
 	t.Helper()
-	w := require.Value(s.Watch(t.Context(), key, opts))(t)
+	w := require.Value(s.Watch(t.Context(), prefix, opts))(t)
 	return trace{w}
 }
 
@@ -56,14 +56,13 @@ func TestAStateOfManyPagesIsThatOfOneRevision(t *testing.T) {
 		}
 		at := client.Revision()
 		last := fmt.Sprintf("p%05d", n-1)
-		w := start(t, s, prefix, initial())
+		w := start(t, s, initial())
 		synctest.Wait() // the channels are full, and the first page is being read
 		relabel(t, s, last, "web")
 		want = append(want, fmt.Sprintf("BOOKMARK %d end", at), fmt.Sprintf("MODIFIED %s %d web", last, at+1))
 		got := w.next()
-		assert.True(t, slices.Equal(got, want),
-			"got %d events, want %d; the last are %q, want %q", len(got), len(want), got[max(0, len(got)-3):],
-			want[n-1:])
+		assert.True(t, slices.Equal(got, want), "got %d events, want %d; the last are %q, want %q", len(got),
+			len(want), got[max(0, len(got)-3):], want[n-1:])
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"k8s.io/apimachinery/pkg/watch"
 
 	storage "listwatch/chapters/01-storage"
 )
@@ -18,7 +17,7 @@ import (
 //	                                                        ▼                                       ▼
 //	        reader ◄───────── resultChan (100) ◄─── collectEventProcessing ◄────────────────────────┘
 //
-// and run, which waits for the end and closes resultChan.
+// The goroutine run waits for the end and closes resultChan.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: watchChan
 // Differs: the context is handed down, not kept. No loggers for slow stages: the probes show them.
@@ -28,8 +27,6 @@ type watchChan struct {
 	// sent by scheduleEventProcessing, never closed; see processEventConcurrency
 	processingQueue chan chan *processingResult
 }
-
-var _ watch.Interface = (*watchChan)(nil)
 
 func startWatchChan(ctx context.Context, s *stream) *watchChan {
 	wc := &watchChan{
@@ -50,7 +47,7 @@ func (wc *watchChan) run(ctx context.Context) {
 	wc.reap(ctx)
 }
 
-// startWatching is the side towards etcd: the current state if wanted, then every change after it. It owns initialRev.
+// startWatching reads from etcd: the current state if wanted, then every change after it. It owns initialRev.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).startWatching
 // Differs: an error goes down the line behind the events that came before it; upstream puts it into resultChan at once.
@@ -79,8 +76,8 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 }
 
 // sync queues the current state, in key order, as if each object had just been created, and
-// sets initialRev to the revision at which all of it was read. That must not be older than the
-// initialRev before. It reads in pages: a large state is never in memory as a whole.
+// sets initialRev to the revision at which all of it was read. The revision must not be older
+// than the former initialRev. sync reads in pages: a large state is never in memory as a whole.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).syncPaginated
 // Differs: upstream streams the state from etcd 3.7 on.
@@ -94,7 +91,7 @@ func (s *stream) sync(ctx context.Context) error {
 			return interpretListError(err, "", s.key)
 		}
 		if response.Revision < s.initialRev {
-			retrySeconds := 1 + rand.IntN(3) // so that not all who wait come back at once
+			retrySeconds := 1 + rand.IntN(3) // so that not all clients come back at once
 			want, current := uint64(s.initialRev), uint64(response.Revision)
 			return storage.NewTooLargeResourceVersionError(want, current, retrySeconds)
 		}

@@ -18,19 +18,19 @@ import (
 // key's revision is still the one that was read, and write. The writer that loses the race gets the winner's state in
 // the same answer and computes again. No lock is held in between, so nothing is stuck if a writer dies.
 
-// objState is what a write starts from.
+// objState is the state from which a write starts.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: objState
 type objState struct {
 	obj     runtime.Object // never nil; a zero object if the key does not exist
-	rev     int64          // the revision the transaction will insist on; 0: the key must not exist
+	rev     int64          // the revision that the transaction requires; 0: the key must not exist
 	data    []byte         // as stored
 	current bool           // read from etcd by this write, not suggested by a cache
 }
 
 // txn is one optimistic transaction.
 type txn struct {
-	typ   watch.EventType // ADDED, MODIFIED or DELETED: what a watcher of everything will see
+	typ   watch.EventType // ADDED, MODIFIED or DELETED, as a watcher of all objects sees it
 	key   string
 	value []byte
 	rev   int64 // expected
@@ -73,7 +73,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object)
 // cause an event must make a difference.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GuaranteedUpdate
-// Differs: nothing is encrypted; upstream also writes what has not changed, if it was read with
+// Differs: nothing is encrypted; upstream also writes an unchanged object that was read with
 // an old encryption key.
 // Differs: if update changed nothing on a guess that has the stored bytes, but an old revision,
 // it is called again with the stored revision, and preconditions are checked again. Upstream
@@ -93,8 +93,7 @@ func (s *Store) GuaranteedUpdate(
 	for {
 		data, err := s.updateState(key, state, preconditions, update)
 		if err != nil || bytes.Equal(data, state.data) {
-			// Neither an error nor "nothing to do" counts if it was found on a state that may
-			// be outdated.
+			// Neither an error nor "nothing to do" counts if the state may be outdated.
 			fresh, changed, readErr := s.refresh(ctx, key, ignoreNotFound, state)
 			if readErr != nil {
 				return readErr
@@ -166,15 +165,15 @@ func (s *Store) Delete(
 	}
 }
 
-// commit runs the transaction. It has not succeeded if the key's revision was not the expected one: then the response's
-// KV is its state now, nil if there is none.
+// commit runs the transaction. It fails if the key's revision was not the expected one: then the response's KV is the
+// key's present state, nil if there is none.
 func (s *Store) commit(ctx context.Context, t txn) (kubernetes.PutResponse, error) {
 	response, err := s.write(ctx, t)
 	if err != nil {
 		return response, interpretWriteError(err, t.key)
 	}
 	if response.Succeeded {
-		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(response.Revision))
+		s.probe.Event(probe.TxnCommitted, string(t.typ), t.key, uint64(response.Revision), probe.RequestOf(ctx))
 	}
 	return response, nil
 }
@@ -193,13 +192,13 @@ func (s *Store) write(ctx context.Context, t txn) (kubernetes.PutResponse, error
 		opts := kubernetes.PutOptions{GetOnFailure: true, LeaseID: lease}
 		response, err := s.client.OptimisticPut(ctx, t.key, t.value, t.rev, opts)
 		if s.leases.isGone(lease, err) {
-			continue // with another; etcd has written nothing
+			continue // with another lease; etcd has written nothing
 		}
 		return response, err
 	}
 }
 
-// encode returns the bytes to store for obj, which loses its resource version: that is the revision it is about to get.
+// encode returns the bytes to store for obj, without its resource version: that is the revision of the write to come.
 func (s *Store) encode(key string, obj runtime.Object) ([]byte, error) {
 	if err := s.versioner.PrepareObjectForStorage(obj); err != nil {
 		return nil, err

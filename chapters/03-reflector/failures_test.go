@@ -69,9 +69,8 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 			"1s watch rv=5", 0, 0},
 		{"very short watch, closed within a second without an event: wait, list",
 			opens{played(999 * time.Millisecond)}, 0, "1.799s list rv=5 limit=0\n1.799s watch rv=5", 0, 1},
-		{"ERROR 410: wait, list at the last version seen",
-			opens{played(time.Hour, event(watch.Added, pod("a", "6")), errorEvent(expired))}, 0,
-			"800ms list rv=6 limit=0\n800ms watch rv=5", 0, 1}, // what the second list says
+		{"ERROR 410: wait, list at the last version seen", opens{played(time.Hour, event(watch.Added, pod("a", "6")),
+			errorEvent(expired))}, 0, "800ms list rv=6 limit=0\n800ms watch rv=5", 0, 1}, // the second list's version
 		{"ERROR 429: wait, same version, no list", opens{played(time.Hour, errorEvent(busy))}, 0,
 			"800ms watch rv=5", 0, 1},
 		{"ERROR 500: wait, list", opens{played(time.Hour, errorEvent(noLeader))}, 0, relist, 0, 1},
@@ -102,7 +101,7 @@ func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 			stop()
 			got, ok := strings.CutPrefix(s.log(), opening)
 			require.True(t, ok, "asked first:\n%s", got)
-			wantLog(t, "asked after the opening", got, row.want)
+			assert.NoDiff(t, row.want, got, "asked after the opening")
 			assert.Equal(t, row.handled, handled, "the handler was called")
 			assert.Equal(t, row.waits, *waits, "the reflector waited")
 			for i, w := range s.opened {
@@ -127,7 +126,7 @@ func TestStoreThatRefusesAStreamedStateEndsTheStream(t *testing.T) {
 		stop := running(t, r)
 		defer stop()
 		assert.True(t, s.last().isStopped(), "the stream is still open")
-		wantLog(t, "asked", s.log(), "0s watchlist rv=\n0s list rv=0 limit=500")
+		assert.NoDiff(t, "0s watchlist rv=\n0s list rv=0 limit=500", s.log(), "asked")
 	})
 }
 
@@ -201,7 +200,7 @@ func TestAServerThatFailsEveryWatchAtOnceIsAskedOnceASecond(t *testing.T) {
 			want += fmt.Sprintf("\n%ds watch rv=5", second)
 		}
 		want += "\n31.8s list rv=5 limit=0\n31.8s watch rv=1"
-		wantLog(t, "asked", s.log(), want)
+		assert.NoDiff(t, want, s.log(), "asked")
 	})
 }
 
@@ -217,7 +216,143 @@ func TestEventsThatAreNotUnderstoodChangeNothing(t *testing.T) {
 		w.send("FROBNICATED", pod("a", "8"))
 		w.send(watch.Modified, &metav1.Table{ListMeta: metav1.ListMeta{ResourceVersion: "9"}})
 		synctest.Wait()
-		wantLog(t, "store", store.log(), "")
+		assert.NoDiff(t, "", store.log(), "store")
 		assert.Equal(t, "1", r.LastSyncResourceVersion(), "LastSyncResourceVersion")
 	})
+}
+
+var notSupported = apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", nil)
+
+// Which resource version is asked for, and with which page size. Each row ends its watches with ERROR 410, so that
+// a round follows a round, 0.8 s, 1.6 s, … apart.
+func TestVersionsAskedFor(t *testing.T) {
+	again := errorEvent(expired)
+	const first = "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=5 limit=0\n"
+	ended := func(events ...watch.Event) func(metav1.ListOptions) (watch.Interface, error) {
+		return played(time.Hour, append(events, again)...)
+	}
+	rows := []struct {
+		name    string
+		arrange func(*server)
+		change  func(*Config)
+		want    string
+	}{
+		{"first list 0 in pages, later the last seen in one", func(s *server) {
+			s.onList(listing(podList("5")), listing(podList("8")))
+			s.onWatch(ended(event(watch.Added, pod("a", "6"))))
+		}, nil, "0s list rv=0 limit=500\n0s watch rv=5\n800ms list rv=6 limit=0\n800ms watch rv=8"},
+		{"410 on a list: at once the newest; then the last seen again", func(s *server) {
+			s.onList(listing(podList("5")), failing(expired), listing(podList("9")), listing(podList("9")))
+			s.onWatch(ended(), ended())
+		}, nil, // the retry keeps the page size that was chosen for the version given up
+			first + "800ms list rv= limit=0\n800ms watch rv=9\n2.4s list rv=9 limit=0\n2.4s watch rv=9"},
+		{"too large on a list: at once the newest", func(s *server) {
+			s.onList(listing(podList("5")), failing(tooLarge()), listing(podList("3")))
+			s.onWatch(ended())
+		}, nil, first + "800ms list rv= limit=0\n800ms watch rv=3"},
+		{"the newest fails too: the newest again after a wait", func(s *server) {
+			s.onList(listing(podList("5")), failing(expired), failing(refused))
+			s.onWatch(ended())
+		}, nil, first + "800ms list rv= limit=0\n2.4s list rv= limit=500\n2.4s watch rv=1"},
+		{"pages although 0 was asked: no cache, so pages for ever", func(s *server) {
+			s.onList(listing(page(podList("5"), "x")), listing(podList("5")))
+			s.onWatch(ended())
+		}, nil, "0s list rv=0 limit=500\n0s list rv= limit=500 continue=x\n0s watch rv=5\n800ms list rv=5 " +
+			"limit=500\n800ms watch rv=1"},
+		{"pages of the newest say nothing about a cache", func(s *server) {
+			s.onList(listing(podList("5")), failing(expired), listing(page(podList("6"), "x")),
+				listing(podList("6")), listing(podList("6")))
+			s.onWatch(ended(), ended())
+		}, nil, first + "800ms list rv= limit=0\n800ms list rv= limit=0 continue=x\n800ms watch rv=6\n" +
+			"2.4s list rv=6 limit=0\n2.4s watch rv=6"},
+		{"an explicit page size holds for every list", func(s *server) { s.onWatch(ended()) },
+			func(c *Config) { c.WatchListPageSize = 10000 },
+			"0s list rv=0 limit=10000\n0s watch rv=1\n800ms list rv=1 limit=10000\n800ms watch rv=1"},
+		{"first stream the newest, later the last seen", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5"), event(watch.Added, pod("a", "6"))))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=6"},
+		{"410 as a stream is opened: at once the newest", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5")), refusing(expired))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv="},
+		{"410 on a stream, then the newest: later the last seen again", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5")), refusing(expired), ended(endOfInitialEvents("9")))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv=\n2.4s watchlist rv=9"},
+		{"too large within a stream: at once the newest", func(s *server) {
+			s.onWatch(ended(endOfInitialEvents("5")), played(time.Hour, errorEvent(tooLarge())))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=5\n800ms watchlist rv="},
+		{"no streams: a list for this round, a stream in the next", func(s *server) {
+			s.onWatch(refusing(notSupported), ended())
+		}, streaming, "0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1\n800ms watchlist rv=1"},
+		{"stream refused or 429: wait, the same again", func(s *server) {
+			s.onWatch(refusing(refused), played(time.Hour, errorEvent(busy)))
+		}, streaming, "0s watchlist rv=\n800ms watchlist rv=\n2.4s watchlist rv="},
+		{"stream closed too early: the same again at once", func(s *server) {
+			s.onWatch(played(0, event(watch.Added, pod("a", "6"))))
+		}, streaming, "0s watchlist rv=\n0s watchlist rv="},
+		{"stream closed at once and silently: a list", func(s *server) { s.onWatch(played(0)) }, streaming,
+			"0s watchlist rv=\n0s list rv=0 limit=500\n0s watch rv=1"},
+	}
+	for _, row := range rows {
+		bubble.Run(t, row.name, func(t *testing.T) {
+			s := newServer()
+			row.arrange(s)
+			stop := running(t, newTestReflector(s, &record{}, row.change))
+			time.Sleep(4 * time.Second)
+			stop()
+			assert.NoDiff(t, row.want, s.log(), "asked")
+		})
+	}
+}
+
+func streaming(c *Config) { c.UseWatchList = true }
+
+func TestVersionsOfInitialEventsAreNotRemembered(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s, store := newServer(), &curious{}
+		s.onList(listing(podList("")))
+		r := newTestReflector(s, store, nil)
+		stop := running(t, r)
+		defer stop()
+		w := s.last() // began from "", so it begins with the state, in key order
+		w.send(watch.Added, pod("a", "9"))
+		w.send(watch.Added, pod("b", "4"))
+		synctest.Wait()
+		assert.Equal(t, "", r.LastSyncResourceVersion(), "after ADDED only")
+		w.send(watch.Modified, pod("b", "10"))
+		w.send(watch.Added, pod("c", "11"))
+		synctest.Wait()
+		assert.Equal(t, "11", r.LastSyncResourceVersion(), "after MODIFIED")
+		assert.NoDiff(t, "replace [] at ; add a@9; add b@4; update b@10; rv 10; add c@11; rv 11", store.log(), "store")
+	})
+}
+
+func TestWatchTimeoutIsBetweenFiveAndTenMinutes(t *testing.T) {
+	for jitter, want := range map[float64]int64{0: 300, 0.5: 450, 0.9999: 599} {
+		r := newTestReflector(nil, nil, func(c *Config) { c.Jitter = func() float64 { return jitter } })
+		assert.Equal(t, want, *r.watchTimeoutSeconds(), "jitter %v", jitter)
+	}
+}
+
+func TestTransformIsAppliedToStreamedState(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s, store := newServer(), &transforming{}
+		s.onWatch(played(time.Hour, event(watch.Added, pod("a", "3")), event(watch.Added, pod("bad", "4")),
+			endOfInitialEvents("7"), event(watch.Added, pod("b", "8"))))
+		r := newTestReflector(s, store, streaming)
+		stop := running(t, r)
+		defer stop()
+		// Later events are the store's own affair.
+		assert.NoDiff(t, "replace [A@3] at 7; add b@8", store.log(), "store")
+	})
+}
+
+type transforming struct{ record }
+
+func (s *transforming) Transformer() TransformFunc {
+	return func(obj any) (any, error) {
+		if name(obj) == "bad@4" {
+			return nil, errors.New("bad")
+		}
+		return pod("A", "3"), nil
+	}
 }

@@ -41,14 +41,12 @@ type Store interface {
 	Delete(obj any) error
 	// Replace makes list the whole content of the store, as of resourceVersion.
 	Replace(list []any, resourceVersion string) error
-	// Resync makes the store look at everything it holds again. What that means is the store's
-	// affair.
+	// Resync makes the store look at everything it holds again. What that means is the store's affair.
 	Resync() error
 }
 
-// ResourceVersionUpdater is a [Store] that wants to know how far the reflector is. It is told
-// after every event, bookmarks included, and after the event itself was stored. A list's
-// version comes with Replace instead.
+// ResourceVersionUpdater is a [Store] that wants to know how far the reflector is. It is told after every event,
+// bookmarks included, and after the event itself was stored. A list's version comes with Replace instead.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ResourceVersionUpdater
 type ResourceVersionUpdater interface {
@@ -62,10 +60,9 @@ type BookmarkStore interface {
 	Bookmark(resourceVersion string) error
 }
 
-// TransformingStore is a [Store] that changes objects before it keeps them. The reflector
-// applies the function to the objects of a streamed initial state as they come in, so that the
-// large form need not be held for all of them at once. The store applies it again in Replace: a
-// TransformFunc must not mind being applied to its own result.
+// TransformingStore is a [Store] that changes objects before it keeps them. The reflector applies the function to the
+// objects of a streamed initial state as they come in, so that the large form need not be held for all of them at once.
+// The store applies it again in Replace: a TransformFunc must not mind being applied to its own result.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: TransformingStore
 type TransformingStore interface {

@@ -1,5 +1,5 @@
-// Package watchcache keeps one resource in memory twice: as the objects there are now, and as the events that led
-// there. The first answers LIST and GET, the second lets a watch begin in the past.
+// Package watchcache keeps one resource in memory twice: as the objects of now, and as the events that led to them. The
+// objects answer LIST and GET; because of the events a watch can begin in the past.
 //
 //	           Add / Update / Delete / UpdateResourceVersion        Replace
 //	                         │ one writer: the reflector               │
@@ -21,15 +21,15 @@
 // # Locks
 //
 // WatchCache.mu guards ring, resource version, store and the list of snapshots together, so that a reader never sees
-// one without the other. It is the first lock in the order of the server half: watchCache, then Cacher, then ready.
-// While it is held for writing, Config.OnReplace may be called, which takes the ready lock. Config.EventHandler is
-// called without it, because it blocks.
+// one without the others. This lock is the first in the order of the server half: watchCache, then Cacher, then ready.
+// While mu is held for writing, Config.OnReplace may be called, which takes the ready lock. Config.EventHandler is
+// called without mu, because that function blocks.
 //
 // # Goroutines
 //
 // [WatchCache.Run] starts two, both idle unless a reader waits for a resource version that has not arrived:
-// watchCache.requestProgress asks the storage how far it is, watchCache.wakeReaders lets waiting readers look at the
-// clock. Their one channel each, wake, says that a reader has come.
+// watchCache.requestProgress asks the storage for its progress, watchCache.wakeReaders lets waiting readers look at the
+// clock. Each has one channel, wake, on which it learns that a reader has come.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go

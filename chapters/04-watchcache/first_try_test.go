@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"listwatch/internal/check/bubble"
 )
@@ -66,40 +63,4 @@ func Example_keepTheNewest() {
 	// Output:
 	// the server has [b c d]
 	// the client has [a b c d]
-}
-
-// TestAClientThatWouldBeDeceivedIsRefused puts the watch cache into the second try's place.
-func TestAClientThatWouldBeDeceivedIsRefused(t *testing.T) {
-	f := newFixture(t, 3)
-	f.list(5, pod("default/a", 5, ""))
-	f.delete("default/a", 6)
-	f.add("default/b", 7)
-	f.add("default/c", 8)
-	f.add("default/d", 9)
-	if _, err := f.since(5); !apierrors.IsResourceExpired(err) {
-		t.Errorf("watch from 5: got %v, want Expired", err)
-	}
-	events, err := read(f.state("/registry/pods/", true)) // so the client begins again
-	f.must(err)
-	f.is("the client has", events, "[ADDED default/b 9 ADDED default/c 9 ADDED default/d 9]")
-	interval, err := f.since(6)
-	f.must(err)
-	events, err = read(interval)
-	f.must(err)
-	f.is("a client at 6 gets", events, "[ADDED default/b 7 ADDED default/c 8 ADDED default/d 9]")
-}
-
-// TestWhatIsKeptHasABound puts the watch cache into the first try's place.
-func TestWhatIsKeptHasABound(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, 0)
-		f.list(5)
-		for rv := uint64(6); rv < 6+9_000; rv++ { // a quarter of an hour
-			f.update(fmt.Sprint("default/pod-", rv%10), rv)
-			time.Sleep(time.Second / 10)
-		}
-		if s := f.Snapshot(); s.Capacity != 800 { // 75 seconds are 750 events, and 100 was doubled three times
-			t.Errorf("the ring has room for %d events, want 800", s.Capacity)
-		}
-	})
 }

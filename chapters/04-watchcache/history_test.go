@@ -183,32 +183,6 @@ func TestTheCapacityIsAlwaysAHundredTimesAPowerOfTwoWithinBounds(t *testing.T) {
 	assert.True(t, slices.Max(seen) >= 6400, "largest capacity %d: the ring did not grow", slices.Max(seen))
 }
 
-func TestTheUpperBoundHolds(t *testing.T) {
-	ring := &bare{history: newHistory(0, nil)}
-	ring.append(upperBoundCapacity + 10)
-	assert.Equal(t, upperBoundCapacity, len(ring.cache), "capacity")
-	assert.Equal(t, 11, ring.oldestLocked(), "oldest")
-}
-
-func TestAnOpenIntervalSurvivesGrowth(t *testing.T) {
-	f := newFixture(t, 0)
-	f.list(1)
-	f.fill(2, 102)
-	interval, err := f.since(1)
-	f.must(err)
-	first, err := interval.Next() // copies 2 … 101
-	f.must(err)
-	f.is("first", first.ResourceVersion, "2")
-	f.fill(102, 300) // to 400
-	again, err := f.since(1)
-	f.must(err)
-	f.fill(300, 400)
-	events := f.events(again)
-	f.is("events of an interval that was opened before", len(events), "298")
-	events = f.events(interval)
-	f.is("the rest of the first", len(events), "99")
-}
-
 func TestAnIntervalThatIsOvertakenFails(t *testing.T) {
 	f := newFixture(t, 150)
 	f.list(1)
@@ -225,18 +199,6 @@ func TestAnIntervalThatIsOvertakenFails(t *testing.T) {
 	f.is("just in time", len(events), "149")
 	f.fill(252, 253)
 	_, err = read(slow)
-	assert.True(t, errors.Is(err, ErrIntervalOvertaken), "got %v, want %v", err, ErrIntervalOvertaken)
-}
-
-func TestAnIntervalDoesNotSurviveARelist(t *testing.T) {
-	f := newFixture(t, 0)
-	f.list(1)
-	f.fill(2, 50)
-	interval, err := f.since(1)
-	f.must(err)
-	f.list(60)
-	f.fill(61, 70)
-	_, err = read(interval)
 	assert.True(t, errors.Is(err, ErrIntervalOvertaken), "got %v, want %v", err, ErrIntervalOvertaken)
 }
 

@@ -1,18 +1,27 @@
 package watchcache
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 )
 
@@ -63,39 +72,6 @@ func TestAnIndexForgetsValuesThatNobodyHasAnyMore(t *testing.T) {
 	f.is("values of none", len(f.store.index), "0")
 }
 
-func TestAnExactListIsTheListThatWasTakenThen(t *testing.T) {
-	f := newFixture(t, 200)
-	f.list(1)
-	random := rand.New(rand.NewPCG(1, 2))
-	then := map[uint64]string{1: names(f.latestList())}
-	present := map[string]bool{}
-	rv := uint64(1)
-	for range 150 {
-		rv += 1 + random.Uint64N(3)
-		id := fmt.Sprintf("default/%c", 'a'+random.IntN(8))
-		switch {
-		case !present[id]:
-			f.add(id, rv)
-			present[id] = true
-		case random.IntN(3) == 0:
-			f.delete(id, rv)
-			present[id] = false
-		default:
-			f.update(id, rv)
-		}
-		then[rv] = names(f.latestList())
-	}
-	last := then[1]
-	for at := uint64(1); at <= rv; at++ {
-		if list, ok := then[at]; ok {
-			last = list
-		}
-		exact := f.exact(at)
-		require.True(t, names(exact) == last && exact.ResourceVersion == at, "at %d: got %s, want %s", at, names(exact),
-			last)
-	}
-}
-
 func TestSnapshotsGoWithTheRing(t *testing.T) {
 	f := newFixture(t, 4)
 	f.list(10)
@@ -128,21 +104,6 @@ func TestSnapshotsGoWithTheStoragesOwnHistory(t *testing.T) {
 	f.must(err)
 	events := f.events(interval)
 	f.is("events of the ring", len(events), "4")
-}
-
-func TestAQuietResourceStaysReadableHoweverFarTheStorageForgets(t *testing.T) {
-	f := newFixture(t, 100)
-	f.list(10, pod("default/a", 9, ""))
-	f.UpdateResourceVersion("500")
-	f.Compact(400)
-	f.Compact(300) // late news
-	f.is("snapshots", f.Snapshot().Snapshots, "1")
-	f.is("compacted", f.Snapshot().CompactRevision, "400")
-	f.is("at the compacted version", names(f.exact(400)), "default/a 9")
-	f.is("before", f.HasSnapshot(399), "false")
-	list, err := f.GetList(t.Context(), "/registry/pods/", storage.ListOptions{ResourceVersion: "0", Recursive: true})
-	f.must(err)
-	f.is("the newest", names(list), "default/a 9")
 }
 
 func TestTheStateIsStreamedInKeyOrderAtOneVersion(t *testing.T) {
@@ -180,4 +141,145 @@ func TestOnlyWhatLiesBelowTheKeyIsStreamed(t *testing.T) {
 		events := f.events(f.state(c.key, c.recursive))
 		f.is(c.key, events, c.want)
 	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture is a cache whose storage is the test: what it would answer stands in the fields.
+type fixture struct {
+	*WatchCache
+	t        *testing.T
+	handled  []*Event
+	current  uint64       // the storage's version
+	progress atomic.Int64 // requests for progress
+	waits    waits
+}
+
+// waits are what ReadWait was told.
+type waits struct {
+	mu      sync.Mutex // guards the field below
+	seconds []float64
+}
+
+func (w *waits) Observe(seconds float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seconds = append(w.seconds, seconds)
+}
+
+func newFixture(t *testing.T, capacity int) *fixture {
+	f := &fixture{t: t}
+	f.WatchCache = New(Config{
+		KeyFunc:                   keyFunc,
+		GetAttrs:                  storage.DefaultNamespaceScopedAttr,
+		Trigger:                   &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
+		EventHandler:              func(event *Event) { f.handled = append(f.handled, event) },
+		RequestWatchProgress:      func(context.Context) error { f.progress.Add(1); return nil },
+		GetCurrentResourceVersion: func(context.Context) (uint64, error) { return f.current, nil },
+		ReadWait:                  &f.waits,
+		Clock:                     clock.RealClock{},
+		RingCapacity:              capacity,
+		Probe:                     probetest.Probe(t, "cacher"),
+	})
+	return f
+}
+
+func keyFunc(obj any) (string, error) {
+	p, ok := obj.(*corev1.Pod)
+	if !ok {
+		return "", errors.New("not a pod")
+	}
+	return "/registry/pods/" + p.Namespace + "/" + p.Name, nil
+}
+
+func nodeName(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
+
+// pod returns a pod such as ("default/a", 5, "n1").
+func pod(id string, rv uint64, node string) *corev1.Pod {
+	namespace, name, _ := strings.Cut(id, "/")
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: strconv.FormatUint(rv, 10)},
+		Spec:       corev1.PodSpec{NodeName: node},
+	}
+}
+
+func (f *fixture) list(rv uint64, pods ...*corev1.Pod) {
+	f.t.Helper()
+	var items []any
+	for _, p := range pods {
+		items = append(items, p)
+	}
+	require.NoError(f.t, f.Replace(items, strconv.FormatUint(rv, 10)))
+}
+
+func (f *fixture) add(id string, rv uint64)    { f.must(f.Add(pod(id, rv, ""))) }
+func (f *fixture) update(id string, rv uint64) { f.must(f.Update(pod(id, rv, ""))) }
+func (f *fixture) delete(id string, rv uint64) { f.must(f.Delete(pod(id, rv, ""))) }
+
+func (f *fixture) must(err error) {
+	f.t.Helper()
+	require.NoError(f.t, err)
+}
+
+// fill adds events with the versions [from, to).
+func (f *fixture) fill(from, to uint64) {
+	for rv := from; rv < to; rv++ {
+		f.update("default/x", rv)
+	}
+}
+
+func (f *fixture) since(rv uint64) (*Interval, error) {
+	no := false
+	return f.begin(rv, "/registry/pods/", storage.ListOptions{Recursive: true, SendInitialEvents: &no})
+}
+
+func (f *fixture) begin(rv uint64, key string, opts storage.ListOptions) (begun *Interval, err error) {
+	err = f.BeginWatch(rv, key, opts, func(interval *Interval, _ uint64) { begun = interval })
+	return begun, err
+}
+
+func (f *fixture) state(key string, recursive bool) *Interval {
+	f.t.Helper()
+	interval, err := f.begin(0, key, storage.ListOptions{Recursive: recursive})
+	f.must(err)
+	return interval
+}
+
+// events is [read] of an interval that the ring keeps up with.
+func (f *fixture) events(interval *Interval) []string {
+	f.t.Helper()
+	events, err := read(interval)
+	f.must(err)
+	return events
+}
+
+// read returns "ADDED default/a 5" for each event that is left.
+func read(interval *Interval) ([]string, error) {
+	var events []string
+	for {
+		event, err := interval.Next()
+		if err != nil || event == nil {
+			return events, err
+		}
+		events = append(events, describe(event))
+	}
+}
+
+func describe(event *Event) string {
+	return fmt.Sprintf("%s %s %d", event.Type, strings.TrimPrefix(event.Key, "/registry/pods/"), event.ResourceVersion)
+}
+
+// names returns "default/a 5" for each object of a list.
+func names(list List) string {
+	var all []string
+	for _, e := range list.Elements {
+		p := e.Object.(*corev1.Pod)
+		all = append(all, p.Namespace+"/"+p.Name+" "+p.ResourceVersion)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (f *fixture) is(what string, got any, want string) {
+	f.t.Helper()
+	assert.Equal(f.t, want, fmt.Sprint(got), "%s:\n got %v\nwant %v", what, got, want)
 }

@@ -32,15 +32,13 @@ func (s *snapshotter) addLocked(rv uint64, state btreeStore) {
 	s.snapshots = append(s.snapshots, versionedSnapshot{rv, state})
 }
 
-// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has
-// forgotten what was at rv: whether an old version can still be read must not depend on who is
-// asked.
+// lessOrEqualLocked returns the newest state that is not newer than rv, unless the storage has forgotten what was at
+// rv: whether an old version can still be read must not depend on who is asked.
 func (s *snapshotter) lessOrEqualLocked(rv uint64) (btreeStore, bool) {
 	if rv < s.compactRevision {
 		return btreeStore{}, false
 	}
-	after := sort.Search(len(s.snapshots),
-		func(i int) bool { return s.snapshots[i].resourceVersion > rv })
+	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after == 0 {
 		return btreeStore{}, false
 	}
@@ -62,8 +60,7 @@ func (s *snapshotter) removeLessLocked(rv uint64) {
 // beyond stays: it is what the storage, too, still has at rv.
 func (s *snapshotter) compactLocked(rv uint64) {
 	s.compactRevision = max(s.compactRevision, rv)
-	after := sort.Search(len(s.snapshots),
-		func(i int) bool { return s.snapshots[i].resourceVersion > rv })
+	after := sort.Search(len(s.snapshots), func(i int) bool { return s.snapshots[i].resourceVersion > rv })
 	if after > 0 {
 		s.removeLessLocked(s.snapshots[after-1].resourceVersion)
 	}

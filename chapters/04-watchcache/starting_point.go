@@ -43,8 +43,7 @@ func (w *WatchCache) intervalSinceLocked(
 // stateIntervalLocked costs the same for ten objects and for a million: it keeps a state, and
 // the reader of the interval expands it later, without the lock.
 func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
-	source := &storeSource{state: w.store.state, prefix: key,
-		resourceVersion: w.resourceVersion}
+	source := &storeSource{state: w.store.state, prefix: key, resourceVersion: w.resourceVersion}
 	if !recursive {
 		source.state = newBtreeStore() // of the one object, if there is one
 		if element := w.store.state.getByKey(key); element != nil {
@@ -54,10 +53,9 @@ func (w *WatchCache) stateIntervalLocked(key string, recursive bool) *Interval {
 	return &Interval{source: source, ResourceVersion: w.resourceVersion}
 }
 
-// SuggestedWatchChannelSize returns how large a watcher's channels should be: about one second
-// of events at the current rate, between 10 and a limit that depends on how much of the
-// resource it will see. indexExists says that the resource has a trigger index, triggerUsed
-// that this watcher uses it.
+// SuggestedWatchChannelSize returns how large a watcher's channels should be: about one second of events at the current
+// rate, between 10 and a limit that depends on how much of the resource it will see. indexExists says that the resource
+// has a trigger index, triggerUsed that this watcher uses it.
 func (w *WatchCache) SuggestedWatchChannelSize(indexExists, triggerUsed bool) int {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,26 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/drawing"
 	"listwatch/internal/check/require"
 )
-
-func TestAddWaitsForRoom(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{rv: 5, size: 1}).run()
-		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8)) // result, in hand, input
-		require.True(t, !b.NonblockingAdd(added("default/f", 9)), "there is no room")
-		time.AfterFunc(40*time.Millisecond, func() { <-b.ResultChan() })
-		before := time.Now()
-		require.True(t, b.Add(added("default/f", 9), time.After(50*time.Millisecond)),
-			"closed, though there was room in time")
-		b.is("waited", time.Since(before).String(), "40ms")
-		b.is("seen", b.seen(), "ADDED d 7, ADDED e 8, ADDED f 9")
-		b.Stop()
-	})
-}
 
 func TestAddClosesAWatcherThatDoesNotTakeTheEvent(t *testing.T) {
 	for _, c := range []struct {
@@ -42,7 +30,7 @@ func TestAddClosesAWatcherThatDoesNotTakeTheEvent(t *testing.T) {
 		{"in time", func() <-chan time.Time { return time.After(50 * time.Millisecond) }, "50ms"},
 		{"when there is no time left", func() <-chan time.Time { return nil }, "0s"},
 	} {
-		inBubble(t, c.name, func(t *testing.T) {
+		bubble.Run(t, c.name, func(t *testing.T) {
 			b := start(t, options{rv: 5, size: 1}).run()
 			b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8))
 			before := time.Now()
@@ -66,7 +54,7 @@ func TestAWatcherThatHasItsBookmarkInInputIsDrained(t *testing.T) {
 		{"received", true, false, "true", "ADDED a 3, ADDED b 4, END 9, closed"},
 		{"sent", true, true, "false", "ADDED x 10, closed"},
 	} {
-		inBubble(t, c.name, func(t *testing.T) {
+		bubble.Run(t, c.name, func(t *testing.T) {
 			b := start(t, options{size: 1, initial: new(true), after: 9}).run()
 			synctest.Wait() // a in result, b in hand, input empty
 			if c.bookmark {
@@ -99,7 +87,7 @@ func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 		{"force, then leave, in one dispatch", true, []func(*bench){force, leave}},
 		{"leave, then force, in one dispatch", true, []func(*bench){leave, force}},
 	} {
-		inBubble(t, c.name, func(t *testing.T) {
+		bubble.Run(t, c.name, func(t *testing.T) {
 			b := start(t, options{size: 1, initial: new(true), after: 9}).run()
 			synctest.Wait()
 			b.add(bookmark(9))
@@ -129,7 +117,7 @@ func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
 		{"the dispatcher's, which says no more", options{after: 5}, 4, []uint64{5, 5, 6}, "END 5, BOOKMARK 6"},
 		{"its own", options{after: 5, end: true}, 4, []uint64{5, 6}, "END 5, BOOKMARK 6"},
 	} {
-		inBubble(t, c.name, func(t *testing.T) {
+		bubble.Run(t, c.name, func(t *testing.T) {
 			c.opts.size, c.opts.initial = 5, new(true)
 			b := start(t, c.opts).run()
 			assert.False(t, b.NonblockingAdd(bookmark(c.early)), "accepted")
@@ -215,16 +203,6 @@ func TestAnEncodingThatFailsFailsForAll(t *testing.T) {
 	assert.Equal(t, 1, calls, "tried %d times", calls)
 }
 
-func TestAnEncodingThatPanicsIsNotTakenForAnEmptyOne(t *testing.T) {
-	o := &cachingObject{metaRuntimeInterface: pod("default/a", 7)}
-	for range 2 {
-		func() {
-			defer func() { assert.Equal(t, any("no"), recover(), "got an encoding") }()
-			_ = o.CacheEncode("x", func(runtime.Object, io.Writer) error { panic("no") }, io.Discard)
-		}()
-	}
-}
-
 func TestSplicingWritersTakeTheBytesAsTheyAre(t *testing.T) {
 	o := &cachingObject{metaRuntimeInterface: pod("default/a", 7)}
 	e := &jsonEncoder{}
@@ -264,4 +242,40 @@ func BenchmarkEncode(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/watcher")
 		})
 	}
+}
+
+// The drawing of the two questions: each row is one event that a watcher of app=x is handed.
+func TestTheDrawingOfTheTwoQuestionsIsOfThisWatcher(t *testing.T) {
+	d := drawing.New("two-questions.svg", 262)
+	d.Text(16, 24, "soft", "the object before")
+	d.Text(190, 24, "soft", "the object now")
+	d.Text(400, 24, "soft", "a watcher of app=x sends")
+	for i, row := range []struct{ before, now string }{{"app=y", "app=x"}, {"app=x", "app=x"}, {"app=x", "app=y"},
+		{"app=y", "app=y"}} {
+		bubble.Test(t, func(t *testing.T) {
+			b := start(t, options{rv: 5, label: "app=x"}).run()
+			b.add(event(watch.Modified, 9, pod("default/c", 6, row.before), pod("default/c", 9, row.now)))
+			sent := strings.NewReplacer(" c ", ", at ").Replace(b.seen())
+			b.Stop()
+			y := 60 + i*46
+			for k, label := range []string{row.before, row.now} {
+				x, class := 16+174*k, "wall later"
+				if label == "app=x" {
+					class = "wall"
+				}
+				d.In("kept", func() { d.Box(x, y-22, 110, 34, class) })
+				d.Text(x+55, y, "mid", "%s", label)
+			}
+			d.Arrow("way", "M132 %dH184", y-5)
+			if sent == "" {
+				d.Text(400, y, "soft", "nothing")
+				return
+			}
+			d.Arrow("way", "M306 %dH392", y-5)
+			d.In("queue", func() { d.Box(396, y-22, 170, 34, "wall") })
+			d.Text(410, y, "bold", "%s", sent)
+		})
+	}
+	d.Text(16, 250, "", "In etcd all four are one thing: an update.")
+	d.Check(t)
 }

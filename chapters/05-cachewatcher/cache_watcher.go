@@ -248,6 +248,11 @@ func (w *CacheWatcher) sendResult(event *watchcache.Event, out watch.Event) bool
 // ResultChan returns the channel of what the client sees. It is closed when the watch is over.
 func (w *CacheWatcher) ResultChan() <-chan watch.Event { return w.result }
 
+// Lengths returns how much is in both channels, and the capacity of each.
+func (w *CacheWatcher) Lengths() (input, result, capacity int) {
+	return len(w.input), len(w.result), cap(w.input)
+}
+
 // Probe returns the probe that speaks for the watcher, so that the server which reads ResultChan can report on its
 // behalf.
 func (w *CacheWatcher) Probe() *probe.Probe { return w.probe }

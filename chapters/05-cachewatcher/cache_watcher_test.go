@@ -184,11 +184,6 @@ func (b *bench) add(events ...*watchcache.Event) {
 	}
 }
 
-func inBubble(t *testing.T, name string, f func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { bubble.Test(t, f) })
-}
-
 func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
 	in, out := []string{"app=x"}, []string{"app=y"}
 	old := func(ls []string) *corev1.Pod { return pod("default/c", 6, ls...) }
@@ -213,7 +208,7 @@ func TestTheTypeOfAnEventFollowsFromTheTwoMatchesAlone(t *testing.T) {
 		{"deleted, the storage's copy matches, ours did not", event(watch.Deleted, 9, pod("default/c", 9, out...),
 			pod("default/c", 9, in...)), ""},
 	} {
-		inBubble(t, c.name, func(t *testing.T) {
+		bubble.Run(t, c.name, func(t *testing.T) {
 			b := start(t, options{rv: 5, label: "app=x"}).run()
 			b.add(c.event)
 			b.is("seen", b.seen(), c.want)
@@ -235,20 +230,6 @@ func TestAnObjectThatStopsMatchingIsSentAsItWasAndNobodyElsesCopyChanges(t *test
 	})
 }
 
-func TestAKeyIsAPathNotAString(t *testing.T) {
-	for key, want := range map[string]string{
-		prefix + "default/a": "ADDED a 6", prefix + "default/": "ADDED a 6, ADDED ab 7", prefix + "def/": "",
-		prefix: "ADDED a 6, ADDED ab 7",
-	} {
-		inBubble(t, key, func(t *testing.T) {
-			b := start(t, options{rv: 5, key: key, size: 5}).run()
-			b.add(added("default/a", 6), added("default/ab", 7))
-			b.is("seen", b.seen(), want)
-			b.Stop()
-		})
-	}
-}
-
 func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := start(t, options{rv: 5, size: 5})
@@ -263,25 +244,6 @@ func TestAnEventThatIsInTheIntervalAndInInputIsSentOnce(t *testing.T) {
 		b.add(added("default/z", 9))
 		b.is("then", b.seen(), "ADDED z 9")
 		b.Stop()
-	})
-}
-
-func TestTheStateComesFirstAndNothingOlderFollowsIt(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{size: 5}).run()
-		b.add(event(watch.Modified, 4, pod("default/b", 2), pod("default/b", 4)), added("default/c", 6))
-		b.is("seen", b.seen(), "ADDED a 3, ADDED b 4, ADDED c 6")
-		b.Stop()
-	})
-}
-
-func TestAClientThatStopsWhileItsResultIsFullLeavesNothingBehind(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := start(t, options{rv: 5, size: 2}).run()
-		b.add(added("default/c", 6), added("default/d", 7), added("default/e", 8), added("default/f", 9))
-		b.Stop()
-		b.Stop()
-		b.is("what was in result", b.seen(), "ADDED c 6, ADDED d 7, closed")
 	})
 }
 

@@ -11,7 +11,7 @@
 // # Contract
 //
 // A watcher sees a prefix, without gaps, of: the events of its interval, then every live event newer than those, each
-// only if the object matched before or after the change. The type of what it sees depends on the two matches alone.
+// only if the object matched before or after the change. The type that the watcher sees depends only on these matches.
 //
 // # Locks
 //
@@ -25,8 +25,8 @@
 // dispatcher, one goroutine, and closed under the Cacher's lock at a moment when the dispatcher cannot be sending;
 // result is sent to and closed by the watcher's goroutine; done is only ever closed.
 //
-// What the dispatcher hands to all watchers alike is here, too: [ShareEncodings] wraps an event so that its object is
-// encoded once, and [BookmarkTimeBuckets] says which watcher is due for a bookmark.
+// This package also has what the dispatcher uses for all watchers alike: [ShareEncodings] wraps an event so that its
+// object is encoded once, and [BookmarkTimeBuckets] says which watcher is due for a bookmark.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go
 package cachewatcher

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	incomingSize                  = 100              // upstream's: how far the dispatcher may be behind the cache
+	incomingSize                  = 100              // upstream's: events by which the dispatcher may lag
 	storageWatchListPageSize      = 10000            // upstream's: a page of the cacher's own lists
 	maxInternalErrorRetryDuration = 30 * time.Second // upstream's: etcd elects a leader in less
 	startCachingPeriod            = time.Second      // upstream's: between two attempts to fill the cache
@@ -43,9 +43,9 @@ type Cacher struct {
 	budget     *timeBudget
 	metrics    *metrics
 
-	// incoming is sent to by processEvent, on the reflector's goroutine, which blocks while it
-	// is full: that is how a slow dispatcher slows down the watch on the storage. Closed by
-	// keepCaching, on the same goroutine.
+	// processEvent sends on incoming, on the reflector's goroutine, and blocks while incoming
+	// is full: so a slow dispatcher slows down the watch on the storage. keepCaching closes
+	// incoming, on the same goroutine.
 	incoming chan *watchcache.Event
 
 	// Written by dispatchEvents: everything up to it has been handed to every watcher.
@@ -53,7 +53,7 @@ type Cacher struct {
 	nDispatched, nTerminated     atomic.Int64
 	nInit                        atomic.Int64 // events of all watchers' intervals
 
-	// Go only under mu and while ready, so never after Run has begun to wait.
+	// Go is called only under mu and while ready, so never after Run has begun to wait.
 	watcherRoutines routine.Group
 
 	// Guards the fields below; taken after the watchCache's lock, before ready.mu.
@@ -66,9 +66,9 @@ type Cacher struct {
 	watchersToStop []*cachewatcher.CacheWatcher // stopped when the dispatch is finished
 
 	// Owned by the dispatchEvents goroutine; reused from event to event.
-	watchersBuffer  []*cachewatcher.CacheWatcher // whom the event concerns
+	watchersBuffer  []*cachewatcher.CacheWatcher // those that the event concerns
 	blockedWatchers []*cachewatcher.CacheWatcher // those of them that had no room
-	// Those that need a place in the buckets again.
+	// Watchers that need a place in the buckets again.
 	expiredBookmarkWatchers []*cachewatcher.CacheWatcher
 
 	// Owned by the startCaching goroutine.
@@ -79,7 +79,7 @@ type Cacher struct {
 	forgotten chan struct{}
 }
 
-// New returns a cache that is empty, and not ready, until it is run. It starts nothing, and fails if config makes no
+// New returns a cache that is empty, and not ready, until it is run. New starts nothing, and fails if config makes no
 // sense.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: NewCacherFromConfig
@@ -150,7 +150,7 @@ func (c *Cacher) Run(ctx context.Context) {
 }
 
 // keepCaching begins again, a second later, whenever the cache has lost its source. It is the goroutine of the one
-// writer into the watchCache, and closes incoming when nothing will be written any more.
+// writer into the watchCache, and closes incoming when no more events will be written.
 func (c *Cacher) keepCaching(ctx context.Context) {
 	defer close(c.incoming)
 	for ctx.Err() == nil {
@@ -161,8 +161,8 @@ func (c *Cacher) keepCaching(ctx context.Context) {
 
 // startCaching fills the cache and follows the storage until that fails in a way that calls for
 // a new list. All watchers are ended first: the events between the old state and the new one
-// will never be known, so no watcher that has seen the old one can be told the truth about the
-// difference. Their clients come back, each with its own version.
+// will never be known, so no watcher that has seen the old state can get the difference. The
+// watchers' clients come back, each with its own version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching
 func (c *Cacher) startCaching(ctx context.Context) {
@@ -179,7 +179,7 @@ func (c *Cacher) startCaching(ctx context.Context) {
 	c.probe.Text(probe.CacherNotReady, reason, "", 0, generation)
 }
 
-// onReplaceLocked is called by the watchCache, under that one's lock, when the first state of a generation is in it.
+// onReplaceLocked runs under the watchCache's lock, when the first state of a generation is in the watchCache.
 func (c *Cacher) onReplaceLocked(rv uint64) {
 	generation := c.ready.setReady() // takes ready.mu, the last lock in the order
 	c.metrics.initialized(c.clock.Since(c.caching))
@@ -192,7 +192,7 @@ func (c *Cacher) Ready() bool {
 	return err == nil
 }
 
-// Resource returns the name of what is cached, such as "pods".
+// Resource returns the name of the cached resource, such as "pods".
 func (c *Cacher) Resource() string { return c.config.Resource.Resource }
 
 // RingCapacity is [watchcache.WatchCache.RingCapacity].

@@ -7,7 +7,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// compactorPollPeriod is how often the cacher asks how far back the storage's history reaches. Upstream's.
+// compactorPollPeriod is the time between two questions for the beginning of the storage's history. Upstream's.
 const compactorPollPeriod = 15 * time.Second
 
 // Compaction knows how far back the storage's history reaches.

@@ -14,12 +14,12 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// How an event is handed to watchers whose input is full.
+// The ways to hand an event to watchers whose input is full.
 const (
 	// TwoPhase offers the event to every watcher first, and then waits for the full ones together, within one time
-	// budget: what 0.37 does.
+	// budget, as 0.37 does.
 	TwoPhase = "two-phase"
-	// Sequential waits for each full watcher in turn before it goes on to the next: what 1.10 did.
+	// Sequential waits for each full watcher in turn before it goes on to the next, as 1.10 did.
 	Sequential = "sequential"
 )
 
@@ -37,13 +37,13 @@ type Config struct {
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
 	GetAttrs    storage.AttrFunc
-	// Watchers that pin its field are found by its value, and so are objects when a list pins it. nil: none.
+	// Watchers that pin the trigger's field are found by its value, and so are objects when a list pins it. nil: none.
 	Trigger *storage.Trigger
 
 	Clock        clock.WithTicker
-	Patience     clock.WithTicker     // by which readers wait until the cache is fresh; nil: Clock
+	Patience     clock.WithTicker     // the clock of readers that wait for a fresh cache; nil: Clock
 	Probe        *probe.Probe         // bound to the resource
-	Registry     *prometheus.Registry // where metrics are shown; nil: nowhere
+	Registry     *prometheus.Registry // shows the metrics; nil: they are not shown
 	Compaction   Compaction           // nil: the storage forgets nothing
 	RingCapacity int                  // 0: as the rate of events demands
 	Dispatch     string               // [TwoPhase] or [Sequential]; "" means the former

@@ -2,6 +2,7 @@ package cacher
 
 import (
 	"context"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,8 +12,8 @@ import (
 	storage "listwatch/chapters/01-storage"
 )
 
-// CacheDelegator is the storage as all but the Cacher see it: reads that the cache can answer truthfully are
-// answered by the cache, everything else by the storage.
+// CacheDelegator is the storage for all code except the Cacher: the cache answers reads that it can answer truthfully,
+// the storage everything else.
 //
 // Items of a list that comes from the cache share their inner parts with it; see [Cacher.GetList].
 //
@@ -20,7 +21,7 @@ import (
 // Differs: no consistency checker. A consistent read whose version the cache does not reach in time goes to the
 // storage, which is upstream's default.
 type CacheDelegator struct {
-	// answers whatever has no method here: Create, of which the cache learns as of everything, by its watch
+	// answers calls that have no method here: Create, of which the cache learns by its watch
 	storage.Interface
 	cacher *Cacher
 }
@@ -33,7 +34,7 @@ func NewCacheDelegator(cacher *Cacher, store storage.Interface) *CacheDelegator 
 }
 
 // Delete goes to the storage, with the cached object as a guess at the stored one. The caller's guess is ignored: the
-// cache knows better.
+// cache's is better.
 func (d *CacheDelegator) Delete(ctx context.Context, key string, out runtime.Object,
 	preconditions *storage.Preconditions, _ runtime.Object) error {
 	return d.Interface.Delete(ctx, key, out, preconditions, d.cacher.suggestion(ctx, key))
@@ -51,7 +52,7 @@ func (d *CacheDelegator) Watch(ctx context.Context, key string, opts storage.Lis
 	return d.cacher.Watch(ctx, key, opts)
 }
 
-// Get reads the storage for the newest state, or if the cache is not ready.
+// Get reads the storage if the newest state is wanted, or if the cache is not ready.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).Get
 func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
@@ -72,8 +73,8 @@ func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOp
 //	in a continue token                  the same; the newest state if that version is -1
 //
 // Exact reads of a single object go to the storage. A cache that is not ready refuses with 429,
-// except for pages of the whole resource, which the storage can bear: that is how a client
-// fills itself while the server starts.
+// except for pages of the whole resource, which the storage can bear: with them a client can
+// fill its store while the server starts.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).GetList
 func (d *CacheDelegator) GetList(
@@ -102,14 +103,15 @@ func (d *CacheDelegator) GetList(
 	return err
 }
 
-// endConsistentRead asks the storage for what the cache has not reached in time, and counts.
+// endConsistentRead reads a list from the storage if the cache has not reached the version in time, and counts.
 func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions,
 	listOut runtime.Object, err error) error {
 	fallback := apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 	if fallback {
 		err = d.Interface.GetList(ctx, key, opts, listOut)
 	}
-	d.cacher.metrics.consistentRead(err == nil, fallback)
+	success, byStorage := strconv.FormatBool(err == nil), strconv.FormatBool(fallback)
+	d.cacher.metrics.consistentReads.WithLabelValues(success, byStorage).Inc()
 	return err
 }
 
@@ -118,15 +120,15 @@ func shouldDelegateListOnNotReadyCache(opts storage.ListOptions) bool {
 	return opts.Predicate.Limit > 0 && opts.Predicate.Empty()
 }
 
-// shouldDelegateList decides who answers: the storage, or the cache. A consistent list is one of the newest state: the
-// storage answers it after all if the cache does not get there. withRev is the one revision to read at, 0 if it is not
-// fixed.
+// shouldDelegateList decides who answers: the storage, or the cache. A consistent list has the newest state: the
+// storage answers it after all if the cache does not reach that state. withRev is the one revision to read at, 0 if it
+// is not fixed.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator/interface.go: ShouldDelegateList
 // Differs: upstream finds the revision out itself, in the order in which its cache does so again.
 func (d *CacheDelegator) shouldDelegateList(withRev int64, opts storage.ListOptions) (delegate, consistent bool) {
 	unsaid := opts.ResourceVersionMatch == ""
-	// As clients asked for an exact version before there was a way to say so; a single object is read at any later one.
+	// Clients asked so for an exact version before there was a match; a single object is read at any later version.
 	single := !opts.Recursive && unsaid && opts.ResourceVersion != "" && listLimit(opts) > 0
 	switch {
 	case withRev > 0 && opts.Recursive && d.cacher.watchCache.HasSnapshot(uint64(withRev)):

@@ -95,7 +95,7 @@ func TestAQuietResourceIsReadConsistentlyAfterOneProgressRequest(t *testing.T) {
 		f.create("default/a")
 		synctest.Wait()
 		for what, read := range map[string]func() string{
-			"a list":         func() string { _, rv := f.list("", everything("")); return "END " + rv },
+			"a list":         func() string { _, rv := f.list(everything("")); return "END " + rv },
 			"initial events": func() string { return seen(f.watch("", watchList(everything(""))))[1] },
 		} {
 			rv := f.etcd.Put("/registry/nodes/n1", []byte("{}")) // moves the revision, and no pod
@@ -114,7 +114,7 @@ func TestAConsistentListThatTheCacheCannotServeIsServedByTheStorage(t *testing.T
 		f.raw.noProgress.Store(true)
 		f.etcd.Put("/registry/nodes/n1", []byte("{}"))
 		start, before := time.Now(), f.raw.nLists.Load()
-		items, rv := f.list("", everything(""))
+		items, rv := f.list(everything(""))
 		f.is("items", items, "default/a 2")
 		assert.True(t, rv == "3" && f.raw.nLists.Load() == before+1 && time.Since(start) == 3*time.Second,
 			"at %s after %v, %d lists", rv, time.Since(start), f.raw.nLists.Load()-before)
@@ -125,7 +125,7 @@ func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.create("default/a")
-		items, _ := f.list("", paged(everything(""), 10, ""))
+		items, _ := f.list(paged(everything(""), 10, ""))
 		assert.Equal(t, 1, len(items), "a page: got %v", items)
 		for name, opts := range map[string]storage.ListOptions{
 			"unlimited": everything(""), "selector": paged(selecting("", "app=x", ""), 10, ""),
@@ -179,13 +179,13 @@ func TestAnUpdateIsGivenACopyOfWhatTheCacheHas(t *testing.T) {
 		assert.True(t, ok && suggested.Name == "a", "suggested %v", suggested)
 		assert.True(t, suggested != element.Object, "suggested the cached object itself")
 		synctest.Wait()
-		items, _ := f.list("", exactly("2"))
+		items, _ := f.list(exactly("2"))
 		f.is("the state before", items, "default/a 2")
 		before := &corev1.PodList{}
 		err := f.store.GetList(f.ctx, prefix, exactly("2"), before)
 		assert.True(t, err == nil && before.Items[0].Labels["app"] == "x",
 			"the state before has label %v, %v", before.Items[0].Labels, err)
-		f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
+		_ = f.store.GuaranteedUpdate(f.ctx, prefix+"/default/z", &corev1.Pod{}, false, nil, nil, nil)
 		assert.Equal(t, nil, <-f.raw.suggested, "a suggestion out of nowhere")
 	})
 }

@@ -28,7 +28,7 @@ func (c *Cacher) dispatchEvent(event *watchcache.Event) {
 	}
 	switch {
 	case event.Type == watch.Bookmark:
-		c.offer(event) // a watcher without room does without: the next bookmark says the same, and more
+		c.offer(event) // a watcher without room gets none: the next bookmark makes up for it
 	case c.config.Dispatch == Sequential: // as in 1.10, to compare
 		c.dispatchSequentially(event)
 	default:
@@ -46,7 +46,7 @@ func (c *Cacher) dispatchInTwoPhases(event *watchcache.Event) {
 	}
 }
 
-// dispatchSequentially is how it was done until 2018: a watcher that happens to come after a slow one waits with it.
+// dispatchSequentially is the dispatch until 2018: a watcher that happens to come after a slow one waits with it.
 //
 // Differs: 1.10 held the Cacher's lock all the while, so that no watch could begin or end a watch either.
 func (c *Cacher) dispatchSequentially(event *watchcache.Event) {
@@ -69,8 +69,8 @@ func (c *Cacher) offer(event *watchcache.Event) {
 }
 
 // waitForBlocked waits for each of the blocked watchers in turn, all of them together no longer
-// than the budget. Once it is used up, a watcher that is still full is closed; a client that
-// was merely busy comes back, and finds what it missed in the ring.
+// than the budget. Once the budget is used up, a watcher that is still full is closed; a client
+// that was merely busy comes back, and finds the missed events in the ring.
 func (c *Cacher) waitForBlocked(event *watchcache.Event, blocked []*cachewatcher.CacheWatcher) {
 	timeout := c.budget.takeAvailable()
 	c.probe.At(probe.DispatchBlocked, event.Key, event.ResourceVersion, len(blocked), int(timeout/time.Millisecond))
@@ -116,9 +116,9 @@ func (c *Cacher) pickWatchersLocked(event *watchcache.Event) {
 	object := scopeOf(&c.config, event.Key)
 	scopes := []namespacedName{
 		object,                        // watchers of this one object
-		{namespace: object.namespace}, // of all in its namespace
-		{name: object.name},           // of its name, in whatever namespace
-		{},                            // of the whole resource
+		{namespace: object.namespace}, // everything in its namespace
+		{name: object.name},           // everything with its name
+		{},                            // the whole resource
 	}
 	for i, scope := range scopes {
 		if slices.Contains(scopes[:i], scope) {
@@ -144,7 +144,7 @@ func (c *Cacher) pickTriggerLocked(event *watchcache.Event) {
 	}
 }
 
-// pickBookmarkWatchersLocked collects the watchers whose time has come. Stopped ones are only now found to be gone.
+// pickBookmarkWatchersLocked collects the watchers whose time has come, except those that have been stopped.
 func (c *Cacher) pickBookmarkWatchersLocked() {
 	for _, watcher := range c.bookmarkWatchers.PopExpiredLocked() {
 		if watcher.StoppedLocked() {
@@ -155,8 +155,8 @@ func (c *Cacher) pickBookmarkWatchersLocked() {
 	}
 }
 
-// finishDispatching carries out what had to wait, and gives watchers that were sent a bookmark
-// their next turn.
+// finishDispatching stops the watchers whose stop had to wait, and gives watchers that were
+// sent a bookmark their next turn.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).finishDispatching
 func (c *Cacher) finishDispatching(event *watchcache.Event) {
@@ -186,7 +186,7 @@ func emptied(watchers []*cachewatcher.CacheWatcher) []*cachewatcher.CacheWatcher
 }
 
 // stopWatcherLocked stops watcher, now or at the end of the dispatch that is under way. drain
-// says whether what it has been given should still be delivered.
+// says whether events already in its channels should still be delivered.
 func (c *Cacher) stopWatcherLocked(watcher *cachewatcher.CacheWatcher, drain bool) {
 	watcher.SetDrainLocked(drain)
 	if c.dispatching {

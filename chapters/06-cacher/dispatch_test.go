@@ -195,27 +195,6 @@ func TestAMoveReachesTheWatchersOfBothValuesAndNoOthers(t *testing.T) {
 	})
 }
 
-func TestAWatcherThatIsStoppedDuringADispatchIsStoppedAfterIt(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		time.Sleep(time.Minute)
-		rv := f.create("default/a")
-		slow := f.stuck(rv)
-		other := f.watch("", everything(rv))
-		synctest.Wait()
-		f.update("default/a") // the dispatch waits for slow
-		synctest.Wait()
-		require.True(t, f.Snapshot().Dispatching, "not dispatching")
-		other.Stop()
-		synctest.Wait()
-		assert.Equal(t, 1, f.deferredStops(), "stops wait for the end of the dispatch")
-		slow.Stop() // does not make the dispatch end sooner
-		time.Sleep(maxBudget)
-		synctest.Wait()
-		s := f.Snapshot()
-		assert.True(t, !s.Dispatching && len(s.Watchers) == 0, "%+v", s)
-	})
-}
-
 // A Stop is final: what comes later in the same dispatch does not take it back. The watcher has the bookmark that ends
 // its initial events in input, and would be drained if only the dispatcher gave it up.
 func TestAStopDuringADispatchIsFinal(t *testing.T) {
@@ -248,22 +227,16 @@ func TestAStopDuringADispatchIsFinal(t *testing.T) {
 	}
 }
 
-func (f *fixture) deferredStops() int {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return len(f.watchersToStop)
-}
-
 // A send on a closed input panics; this is where it would.
 func TestStoppingAndDispatchingAtTheSameTime(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			run(t, withTrigger, func(f *fixture) {
-				rv := f.create("default/a", "node=n1")
+				f.create("default/a", "node=n1")
 				var clients sync.WaitGroup
 				for i := range 8 {
 					random := rand.New(rand.NewPCG(seed, uint64(i)))
-					clients.Go(func() { f.comeAndGo(random, rv) })
+					clients.Go(func() { f.comeAndGo(random) })
 				}
 				for i := range 150 {
 					f.update("default/a", fmt.Sprint("node=n", i%3))
@@ -283,7 +256,7 @@ func TestStoppingAndDispatchingAtTheSameTime(t *testing.T) {
 }
 
 // comeAndGo begins watches, reads a little, and stops them at any moment.
-func (f *fixture) comeAndGo(random *rand.Rand, rv string) {
+func (f *fixture) comeAndGo(random *rand.Rand) {
 	for range 30 {
 		opts := everything("0")
 		if random.IntN(2) == 0 {
@@ -378,21 +351,6 @@ func TestAnEventIsEncodedOnceForAllWatchersThatWantTheSameForm(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestTheHistoryKeepsNoEncodings(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		first, second := f.watch("", everything("1")), f.watch("", everything("1"))
-		f.create("default/a")
-		f.remove("default/a")
-		synctest.Wait()
-		_, _ = seen(first), seen(second)
-		replay := f.watch("", everything("1"))
-		for range 2 {
-			event := <-replay.ResultChan()
-			assert.Equal(t, "*v1.Pod", fmt.Sprintf("%T", event.Object), "%s carries a %T", event.Type, event.Object)
-		}
-	})
 }
 
 func TestTheBudgetBeginsAtNothingAndAccruesFiveMillisecondsATenthUpToAHundred(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package cacher fans one stream of events out to any number of watchers, without letting a slow one hold up the rest,
-// and answers what reads it can from memory.
+// and answers from memory all reads that it can.
 //
 //	storage.Interface (etcd3)
 //	      │ list, watch
@@ -17,17 +17,17 @@
 //
 // # Locks
 //
-// The order is watchCache, then Cacher.mu, then ready.mu. [Cacher.Watch] takes the first for reading and the second
-// inside it; the watchCache's writer takes the first and, through onReplace, the third. Nothing that holds Cacher.mu
-// takes the watchCache's lock, and nothing that holds any of them sends on a channel. timeBudget.mu is a leaf.
+// The order is watchCache, then Cacher.mu, then ready.mu. [Cacher.Watch] takes the watchCache's lock for reading and
+// Cacher.mu inside it; the watchCache's writer takes the watchCache's lock and, through onReplace, ready.mu. No holder
+// of Cacher.mu takes the watchCache's lock, and no holder of any lock sends on a channel. timeBudget.mu is a leaf.
 //
 // # Goroutines and channels
 //
-// [Cacher.Run] starts cacher.startCaching, which runs the reflector and therefore is the one writer into the
-// watchCache and the one sender on incoming, which it closes; cacher.dispatchEvents, the one receiver from incoming and
-// the one sender on every watcher's input; cacher.compact, which tells the watchCache what the storage has forgotten;
-// and watchCache.Run with its two. Each watcher's goroutine, cacheWatcher.processInterval, is started when the watcher
-// is registered. Run returns when all of them have ended.
+// [Cacher.Run] starts cacher.startCaching, which runs the reflector and therefore is the one writer into the watchCache
+// and the one sender on incoming, and closes incoming; cacher.dispatchEvents, the one receiver from incoming and the
+// one sender on every watcher's input; cacher.compact, which tells the watchCache what the storage has forgotten; and
+// watchCache.Run with its two goroutines. Each watcher's goroutine, cacheWatcher.processInterval, is started when the
+// watcher is registered. Run returns when all of them have ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go
 package cacher

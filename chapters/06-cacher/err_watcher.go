@@ -17,7 +17,7 @@ type errWatcher struct {
 
 var _ probe.Probed = (*errWatcher)(nil)
 
-// newErrWatcher returns a watch that consists of err, with the status that belongs to it, 500 if none does.
+// newErrWatcher returns a watch that consists of err, with the status of err, 500 if it has none.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newErrWatcher
 func newErrWatcher(err error, p *probe.Probe) watch.Interface {
@@ -32,7 +32,7 @@ func newErrWatcher(err error, p *probe.Probe) watch.Interface {
 	return &errWatcher{watch.NewProxyWatcher(result), p.Subject("")}
 }
 
-// newImmediateCloseWatcher returns a watch that ends at once, without a word: the client tries again.
+// newImmediateCloseWatcher returns a watch that ends at once, without an event: the client tries again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: newImmediateCloseWatcher
 func newImmediateCloseWatcher() watch.Interface { return watch.NewEmptyWatch() }

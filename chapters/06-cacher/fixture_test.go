@@ -75,11 +75,10 @@ func newFixture(t *testing.T, change func(*Config)) *fixture {
 	probetest.Story(t, fix.log)
 	p := probe.New(fix.log).Resource("pods")
 	codec := require.Value(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))(t)
-	store, err := etcd3.New(etcd3.Config{
+	store := require.Value(etcd3.New(etcd3.Config{
 		Client: fix.etcd, Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Clock: clk, Probe: p,
-	})
-	require.NoError(t, err)
+	}))(t)
 	fix.raw = &gatedStorage{Interface: store, suggested: make(chan runtime.Object, 100)}
 	config := Config{
 		Storage: fix.raw, ResourcePrefix: prefix, Resource: schema.GroupResource{Resource: "pods"}, Namespaced: true,

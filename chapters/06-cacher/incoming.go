@@ -12,10 +12,9 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// processEvent is called by the watchCache after every change and every bookmark, on the
-// reflector's goroutine, with no lock held. It blocks while incoming is full; meanwhile lists
-// and new watches are served from a cache that is ahead of its watchers, which is fine, and
-// nothing more is read from the storage.
+// processEvent is called by the watchCache after every change and every bookmark, on the reflector's goroutine, with no
+// lock held. It blocks while incoming is full; meanwhile the cache, which is ahead of its watchers, still serves lists
+// and new watches, and nothing more is read from the storage.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).processEvent
 func (c *Cacher) processEvent(event *watchcache.Event) {
@@ -29,10 +28,10 @@ func (c *Cacher) processEvent(event *watchcache.Event) {
 		cap(c.incoming))
 }
 
-// forgetProcessed lets the dispatcher take what is left of a generation, and then forget how
-// far that came. The next one may begin at a lower version, if etcd was restored, and its
-// bookmarks must not promise the versions of the last one. It is called on the goroutine that
-// sends to incoming, and returns when no event is on its way.
+// forgetProcessed lets the dispatcher take the last events of a generation, and then forget the
+// version that it has reached. The next generation may begin at a lower version, if etcd was
+// restored, and its bookmarks must not promise the versions of the last generation. It is
+// called on the goroutine that sends to incoming, and returns when no event is on its way.
 //
 // Differs: upstream goes on from the old version until an event or a progress notification comes.
 func (c *Cacher) forgetProcessed() {
@@ -64,8 +63,8 @@ func (c *Cacher) dispatchEvents(context.Context) {
 	}
 }
 
-// From one look for watchers that are due a bookmark to the next it takes [bookmarkTickMin,
-// bookmarkTickMin+bookmarkTickSpread).
+// The time from one look for watchers that are due a bookmark to the next is in
+// [bookmarkTickMin, bookmarkTickMin+bookmarkTickSpread).
 const (
 	bookmarkTickMin    = time.Second            // upstream's
 	bookmarkTickSpread = 250 * time.Millisecond // upstream's: so that the resources do not all tick together
@@ -74,8 +73,8 @@ const (
 func bookmarkTick() time.Duration { return bookmarkTickMin + rand.N(bookmarkTickSpread) }
 
 // receive takes one event from incoming to all its watchers. Bookmarks of the storage are not
-// dispatched: they can come many times a second, and what a watcher needs of them it gets from
-// the dispatcher's own.
+// dispatched: they can come many times a second, and the dispatcher's own bookmarks carry the
+// same versions.
 func (c *Cacher) receive(event *watchcache.Event) {
 	if event == nil { // forgetProcessed's
 		c.lastProcessedResourceVersion.Store(0)
@@ -95,7 +94,7 @@ func (c *Cacher) receive(event *watchcache.Event) {
 }
 
 func (c *Cacher) dispatchBookmark() {
-	// The list's version counts as processed: what it contains reaches a watcher through its
+	// The list's version counts as processed: the list's objects reach a watcher through its
 	// interval, and watchers of an older list are gone.
 	rv := max(c.lastProcessedResourceVersion.Load(), c.watchCache.ListResourceVersion())
 	if rv == 0 {
@@ -104,8 +103,7 @@ func (c *Cacher) dispatchBookmark() {
 	c.dispatchEvent(c.newBookmark(rv))
 }
 
-// newBookmark returns an event that carries nothing but rv, in an object that is empty
-// otherwise.
+// newBookmark returns an event that carries only rv, in an otherwise empty object.
 func (c *Cacher) newBookmark(rv uint64) *watchcache.Event {
 	obj := c.config.NewFunc()
 	if err := c.versioner.UpdateObject(obj, rv); err != nil {

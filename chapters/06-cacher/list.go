@@ -20,7 +20,7 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).GetList
 // Differs: a continue token is the same as the storage's; upstream's cache writes "/a" into it for the object a of a
-// namespace, and the storage "a". Either is understood by either.
+// namespace, and the storage "a". Each understands both.
 func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
 	key, err := c.prepareKey(key, opts.Recursive)
 	if err != nil {
@@ -51,14 +51,14 @@ func (c *Cacher) GetList(ctx context.Context, key string, opts storage.ListOptio
 	return nil
 }
 
-// page is the part of a list that goes into one answer.
+// page is the part of a list in one answer.
 type page struct {
 	selected []*watchcache.Element
-	lastKey  string // of the last one selected, if there is a limit
+	lastKey  string // the last selected key, if there is a limit
 	more     bool   // elements after it were not looked at
 }
 
-// selectPage takes what matches until the page is full.
+// selectPage takes matching elements until the page is full.
 func selectPage(elements []*watchcache.Element, opts storage.ListOptions) page {
 	limit, everything := listLimit(opts), opts.Predicate.Empty()
 	if everything && limit == 0 {
@@ -129,9 +129,9 @@ func (c *Cacher) Get(ctx context.Context, key string, opts storage.GetOptions, o
 	return storage.NewKeyNotFoundError(key, int64(readRV))
 }
 
-// suggestion returns a copy of what the cache has at key, nil if it has nothing: a guess at the stored state, which
+// suggestion returns a copy of the cache's object at key, nil if there is none: a guess at the stored state, which
 // saves the storage a read when it is right, and costs one more when it is wrong. It is a copy because a caller that
-// updates an object begins by changing the one it is given.
+// updates an object changes the object that it gets.
 func (c *Cacher) suggestion(ctx context.Context, key string) runtime.Object {
 	element, _, err := c.watchCache.Get(ctx, key, 0)
 	if err != nil || element == nil {

@@ -1,7 +1,6 @@
 package cacher
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// metrics are what one Cacher shows of itself, under upstream's names and with upstream's labels. The fields are what
-// happens seldom; what happens for every event is counted by the Cacher, and asked for when /metrics is.
+// metrics are the metrics of one Cacher, under upstream's names and with upstream's labels. The fields count rare
+// things; the Cacher counts things that happen for every event, and is read when /metrics is.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
 // Differs: apiserver_watch_events_dispatch_duration_seconds is left out: it needs the time twice for each watcher and
@@ -18,7 +17,7 @@ import (
 // checker, sharded watches, and those of lists that 1.37 deprecates.
 type metrics struct {
 	// Set by newMetrics, never changed.
-	all     *prometheus.Registry // of this Cacher alone: it is shown as one
+	all     *prometheus.Registry // this Cacher's alone: registry shows it as one collector
 	factory promauto.Factory     // adds to all, with group and resource as labels
 
 	initializations        prometheus.Counter
@@ -55,22 +54,17 @@ func newMetrics(resource schema.GroupResource) *metrics {
 	}
 }
 
-// initialized counts that the cache has been filled, and how long that took.
+// initialized counts one filling of the cache, and the time that it took.
 func (m *metrics) initialized(took time.Duration) {
 	m.initializations.Inc()
 	m.initializationDuration.Observe(took.Seconds())
 }
 
-// consistentRead counts a list of the newest state. fallback: the storage has answered it.
-func (m *metrics) consistentRead(success, fallback bool) {
-	m.consistentReads.WithLabelValues(strconv.FormatBool(success), strconv.FormatBool(fallback)).Inc()
-}
-
 // resourceVersionDigits bounds the metric of the resource version: a float holds so many digits exactly. Upstream's.
 const resourceVersionDigits = 1_000_000_000_000_000
 
-// registerMetrics shows everything in registry, nothing if that is nil. The error is that another Cacher of the same
-// resource is shown there already.
+// registerMetrics shows all metrics in registry, unless registry is nil. It fails if registry already shows another
+// Cacher of the same resource.
 func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 	if registry == nil {
 		return nil
@@ -91,8 +85,7 @@ func (c *Cacher) registerMetrics(registry *prometheus.Registry) error {
 	// upstream logs them only
 	counter("listwatch_watch_cache_store_errors_total", "Events that the watch cache could not take, and misses.",
 		c.reflector.StoreErrors)
-	counter("apiserver_terminated_watchers_total",
-		"Watchers closed because they did not keep up.", c.nTerminated.Load)
+	counter("apiserver_terminated_watchers_total", "Watchers closed because they did not keep up.", c.nTerminated.Load)
 	counter("apiserver_init_events_total", "Events with which watches began.", c.nInit.Load)
 	counter("watch_cache_capacity_increase_total", "How often the history ring grew.",
 		func() int64 { return int64(cache().CapacityIncreases) })

@@ -137,8 +137,8 @@ func (f *fixture) subscribe(h *history.History, s step) *subject {
 	out := &subject{question: ask(s), initial: s.Do == "watch state"}
 	switch {
 	case !out.initial:
-		out.View.From = max(recent(h, s.A/3), 1)
-		out.asks.ResourceVersion = fmt.Sprint(out.View.From)
+		out.From = max(recent(h, s.A/3), 1)
+		out.asks.ResourceVersion = fmt.Sprint(out.From)
 		out.asks = withBookmarks(out.asks)
 	default:
 		out.asks = watchList(out.asks)
@@ -172,11 +172,11 @@ func (f *fixture) resume(h *history.History, s *subject) []*subject {
 	again := &subject{question: s.question, initial: s.initial && s.end == 0}
 	again.text = "again " + s.text
 	if !again.initial {
-		if again.View.From = max(s.View.From, s.end); len(s.seen) > 0 {
-			again.View.From = s.seen[len(s.seen)-1].RV
+		if again.From = max(s.From, s.end); len(s.seen) > 0 {
+			again.From = s.seen[len(s.seen)-1].RV
 		}
 		again.asks.SendInitialEvents = nil
-		again.asks.ResourceVersion = fmt.Sprint(again.View.From)
+		again.asks.ResourceVersion = fmt.Sprint(again.From)
 	}
 	f.open(h, again)
 	return []*subject{again}
@@ -215,7 +215,7 @@ func ask(s step) question {
 	scope := []string{"", "", "/default", "/kube-system", "/default/a"}[s.B%5]
 	selector := [][3]string{{}, {"app=1", "app=1"}, {"node=n1", "", "spec.nodeName=n1"}}[s.A%3]
 	q := question{key: scope, text: fmt.Sprintf("asking for %q, %q", scope, selector[0])}
-	q.View.Wants = func(key, state string) bool {
+	q.Wants = func(key, state string) bool {
 		selected := selector[0] == "" || slices.Contains(strings.Fields(state), selector[0])
 		return selected && strings.HasPrefix("/"+key+"/", scope+"/")
 	}

@@ -21,7 +21,7 @@ const (
 
 var errStopped = errors.New("apiserver cacher is stopped")
 
-// ready says whether the cache may be read, and which life of it this is:
+// ready says whether the cache may be read, and has the number of its generation:
 //
 //	pending ◄────► ready ────► stopped
 //	   └──────────────────────────▲
@@ -39,9 +39,9 @@ type ready struct {
 	mu              sync.RWMutex // guards the fields below; the last lock in the order
 	state           status
 	generation      int
-	lastErr         error     // why it is pending, nil if it has not been ready yet
+	lastErr         error     // the reason for pending, nil if it has not been ready yet
 	lastStateChange time.Time // decides Retry-After
-	// Never sent to; closed unless pending, and made again when that comes back.
+	// Never sent to; closed unless pending, and made again when pending comes back.
 	waitCh chan struct{}
 }
 
@@ -49,8 +49,8 @@ func newReady(clk clock.PassiveClock) *ready {
 	return &ready{clock: clk, lastStateChange: clk.Now(), waitCh: make(chan struct{})}
 }
 
-// check returns the generation, or an error that says why the cache may not be read; and, in both cases, for how long
-// that has been so.
+// check returns the generation, or an error that says why the cache may not be read; and, in both cases, the time since
+// the last change of state.
 func (r *ready) check() (generation int, since time.Duration, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -94,7 +94,7 @@ func (r *ready) setReady() int { return r.set(readyState, nil) }
 // setError takes note that the source is lost and returns the generation that has ended. err may be nil.
 func (r *ready) setError(err error) int { return r.set(pending, err) }
 
-// stop is the last change there is.
+// stop makes the last change.
 func (r *ready) stop() { r.set(stopped, nil) }
 
 // set changes the state and returns the newest generation.
@@ -126,8 +126,8 @@ const (
 	maxRetryAfter    = 30   // upstream's, in seconds
 )
 
-// retryAfter returns for how many seconds a client should stay away from a cache that has been down for so long: one
-// second at first, thirty from about a minute on.
+// retryAfter returns the seconds for which a client should stay away from a cache that has been down for the given
+// time: one second at first, thirty from about a minute on.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/util.go: calculateRetryAfterForUnreadyCache
 func retryAfter(downtime time.Duration) int {

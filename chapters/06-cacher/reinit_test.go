@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,6 @@ import (
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/routine"
 )
 
 // expire ends the cacher's watch on the storage in the way that calls for a new list.
@@ -68,17 +68,6 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 		again := f.watch("", everything("3"))
 		f.create("default/c")
 		f.is("resuming from the list", seen(again), "ADDED default/c 4")
-	})
-}
-
-func TestAShortLossOfTheLeaderEndsNoWatch(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		w := f.watch("", everything(f.create("default/a")))
-		f.etcd.FailWatches(rpctypes.ErrGRPCNoLeader.Error())
-		f.create("default/b")
-		time.Sleep(10 * time.Second)
-		f.is("watch", seen(w), "ADDED default/b 3")
-		assert.Equal(t, 1, f.Snapshot().Generation, "generation")
 	})
 }
 
@@ -156,10 +145,10 @@ func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
 }
 
 // list lists through the delegator and returns "default/a 5" for each item, and the list's version.
-func (f *fixture) list(key string, opts storage.ListOptions) (items []string, rv string) {
+func (f *fixture) list(opts storage.ListOptions) (items []string, rv string) {
 	f.t.Helper()
 	out := &corev1.PodList{}
-	require.NoError(f.t, f.store.GetList(f.ctx, prefix+key, opts, out), "list %s", key)
+	require.NoError(f.t, f.store.GetList(f.ctx, prefix, opts, out))
 	for _, p := range out.Items {
 		items = append(items, p.Namespace+"/"+p.Name+" "+p.ResourceVersion)
 	}
@@ -201,7 +190,7 @@ func TestAnEventOfThePastEndsTheCacheAndItListsAgain(t *testing.T) {
 		time.Sleep(2 * startCachingPeriod)
 		synctest.Wait()
 		f.is("the watcher", seen(w), "closed")
-		if snapshot := f.Cacher.Snapshot(); !snapshot.Ready || snapshot.Cache.Objects != 2 {
+		if snapshot := f.Snapshot(); !snapshot.Ready || snapshot.Cache.Objects != 2 {
 			t.Errorf("ready %v with %d objects, want both again", snapshot.Ready, snapshot.Cache.Objects)
 		}
 		said := ""
@@ -275,43 +264,6 @@ func TestEveryReturnToReadyIsAnotherGeneration(t *testing.T) {
 	}
 }
 
-func TestWaitingForReadyEndsWithReadyWithStopOrWithTheContext(t *testing.T) {
-	for name, end := range map[string]func(r *ready, cancel func()){
-		"ready":   func(r *ready, _ func()) { r.setReady() },
-		"stopped": func(r *ready, _ func()) { r.stop() },
-		"context": func(_ *ready, cancel func()) { cancel() },
-	} {
-		bubble.Run(t, name, func(t *testing.T) {
-			r := newReady(clock.RealClock{})
-			r.setReady()
-			r.setError(nil) // waits on the second channel
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			got := make(chan error, 1)
-			new(routine.Group).Go(ctx, "test.reader", func(ctx context.Context) { got <- r.wait(ctx) })
-			synctest.Wait()
-			require.True(t, len(got) == 0, "did not wait")
-			end(r, cancel)
-			err := <-got
-			assert.Equal(t, name == "ready", err == nil, "got %v", err)
-		})
-	}
-}
-
-func TestTheTimeOfAStateIsThatOfTheChange(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		r := newReady(clock.RealClock{})
-		r.setReady()
-		time.Sleep(time.Minute)
-		r.setError(nil)
-		time.Sleep(10 * time.Second)
-		r.setError(errors.New("again")) // still the same downtime
-		time.Sleep(10 * time.Second)
-		_, since, _ := r.check()
-		assert.Equal(t, 20*time.Second, since)
-	})
-}
-
 // compacted is a storage's compaction, at the version it holds.
 type compacted struct{ atomic.Int64 }
 
@@ -338,4 +290,103 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		_ = f.store.GetList(f.ctx, prefix, exact, newPodList())
 		assert.Equal(t, before+1, f.raw.nLists.Load(), "a forgotten version was not left to the storage")
 	})
+}
+
+// gathered returns every value that a registry shows, by "name label=value …"; of a histogram the number of values.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families := require.Value(registry.Gather())(t)
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.Metric {
+			var labels []string
+			for _, label := range metric.Label {
+				labels = append(labels, label.GetName()+"="+label.GetValue())
+			}
+			name := strings.Join(append([]string{family.GetName()}, labels...), " ")
+			values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return values
+}
+
+func TestMetricsHaveUpstreamsNamesAndLabels(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	run(t, func(c *Config) { c.Registry = registry }, func(f *fixture) {
+		slow := f.watch("", everything("1"))
+		for i := range 25 { // more than a watcher of a quiet resource has room for
+			f.create(fmt.Sprint("default/a", i))
+		}
+		synctest.Wait()
+		fresh := f.watch("", everything("0"))
+		_ = seen(fresh)
+		_ = f.store.GetList(f.ctx, prefix, everything(""), newPodList())
+		f.raw.noProgress.Store(true)
+		f.etcd.Put("/registry/nodes/n", []byte("{}"))
+		_ = f.store.GetList(f.ctx, prefix, everything(""), newPodList())
+		_ = seen(slow)
+
+		values := gathered(t, registry)
+		got := func(name string) float64 { return values[name+" group= resource=pods"] }
+		for name, want := range map[string]float64{
+			"apiserver_watch_cache_events_received_total":           25,
+			"apiserver_watch_cache_events_dispatched_total":         float64(f.nDispatched.Load()),
+			"apiserver_terminated_watchers_total":                   1,
+			"apiserver_init_events_total":                           25,
+			"apiserver_watch_cache_initializations_total":           1,
+			"apiserver_watch_cache_initialization_errors_total":     0,
+			"apiserver_watch_cache_initialization_duration_seconds": 1,
+			"apiserver_watch_cache_read_wait_seconds":               2,
+			"apiserver_watch_cache_resource_version":                26,
+			"watch_cache_capacity":                                  100,
+			"watch_cache_capacity_increase_total":                   0,
+			"watch_cache_capacity_decrease_total":                   0,
+		} {
+			_, shown := values[name+" group= resource=pods"]
+			assert.True(t, shown && got(name) == want, "%s: got %v (shown: %v), want %v", name, got(name), shown, want)
+		}
+		for fallback := range 2 {
+			name := fmt.Sprintf("apiserver_watch_cache_consistent_read_total fallback=%v group= resource=pods "+
+				"success=true", fallback == 1)
+			assert.True(t, values[name] == 1, "%s: got %v, want 1", name, values[name])
+		}
+	})
+}
+
+func TestALostSourceAndAGrowingRingAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	run(t, func(c *Config) { c.Registry = registry }, func(f *fixture) {
+		for i := range 101 {
+			f.create(fmt.Sprint("default/a", i))
+		}
+		f.raw.err.Store(new(errors.New("no")))
+		f.etcd.FailWatches("etcdserver: mvcc: required revision has been compacted")
+		time.Sleep(10 * time.Second)
+		f.raw.err.Store(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		values := gathered(t, registry)
+		for name, least := range map[string]float64{
+			"watch_cache_capacity":                              200,
+			"watch_cache_capacity_increase_total":               1,
+			"apiserver_watch_cache_initializations_total":       2,
+			"apiserver_watch_cache_initialization_errors_total": 1,
+		} {
+			got := values[name+" group= resource=pods"]
+			assert.True(t, got >= least, "%s: got %v, want %v at least", name, got, least)
+		}
+	})
+}
+
+func TestTwoCachersOfOneResourceAreNotShownInOneRegistry(t *testing.T) {
+	config := Config{
+		Storage: struct{ storage.Interface }{}, ResourcePrefix: prefix, KeyFunc: keyFunc, NewFunc: newPod,
+		NewListFunc: newPodList,
+		GetAttrs:    podAttrs, Clock: newFixture(t, nil).clock, Registry: prometheus.NewRegistry(),
+	}
+	_, err := New(config)
+	require.NoError(t, err)
+	_, err = New(config)
+	assert.True(t, err != nil, "the second one was made")
 }

@@ -14,7 +14,7 @@ import (
 type Snapshot struct {
 	Resource   string `json:"resource"`
 	Ready      bool   `json:"ready"`
-	Generation int    `json:"generation"` // of the life that goes on; 0 while not ready
+	Generation int    `json:"generation"` // the present one; 0 while not ready
 	NotReady   string `json:"notReady,omitempty"`
 
 	IncomingLen   int           `json:"incomingLen"`
@@ -22,8 +22,8 @@ type Snapshot struct {
 	Dispatch      string        `json:"dispatch"`
 	Dispatching   bool          `json:"dispatching"`
 	LastProcessed uint64        `json:"lastProcessed"` // everything up to it has been handed to every watcher
-	Budget        time.Duration `json:"budget"`        // nanoseconds that slow watchers may cost now
-	NDispatched   int64         `json:"nDispatched"`   // taken from incoming since the beginning, bookmarks included
+	Budget        time.Duration `json:"budget"`        // nanoseconds that the dispatcher may wait for slow watchers now
+	NDispatched   int64         `json:"nDispatched"`   // events taken from incoming since the beginning, with bookmarks
 	NTerminated   int64         `json:"nTerminated"`   // watchers closed because they did not keep up
 
 	Cache     watchcache.Snapshot     `json:"cache"`
@@ -60,18 +60,15 @@ func (c *Cacher) Snapshot() Snapshot {
 	for _, watcher := range watchers {
 		s.Watchers = append(s.Watchers, watcher.Snapshot())
 	}
-	slices.SortFunc(s.Watchers, byRegistration)
+	slices.SortFunc(s.Watchers, func(a, b cachewatcher.Snapshot) int { // "w2" before "w10"
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
 	return s
 }
 
-// registered returns the watchers in the books. Those that are being drained are no longer among them.
+// registered returns the registered watchers. Watchers that are being drained are no longer registered.
 func (c *Cacher) registered() (dispatching bool, watchers []*cachewatcher.CacheWatcher) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.dispatching, c.watchers.listLocked()
-}
-
-// byRegistration orders "w2" before "w10".
-func byRegistration(a, b cachewatcher.Snapshot) int {
-	return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }

@@ -12,10 +12,10 @@ const (
 	maxBudget        = 100 * time.Millisecond // upstream's: and never more than this for one event
 )
 
-// timeBudget is the time that slow watchers may cost all others. It always grows, also while a dispatch uses what it
-// took, up to a bound. It begins at zero: a watcher that is slow at once is evicted at once.
+// timeBudget is the time that slow watchers may cost all others. It always grows, up to a bound, also while a dispatch
+// uses the part that it took. It begins at zero: a watcher that is slow at once is evicted at once.
 //
-// Nothing runs to make it grow: the growth since the last look is added at the next one.
+// No goroutine makes it grow: each look adds the growth since the last look.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/time_budget.go: timeBudgetImpl
 type timeBudget struct {
@@ -24,14 +24,14 @@ type timeBudget struct {
 
 	mu     sync.Mutex // guards the fields below; a leaf
 	budget time.Duration
-	last   time.Time // when budget was right
+	last   time.Time // the time at which budget was right
 }
 
 func newTimeBudget(clk clock.PassiveClock) *timeBudget {
 	return &timeBudget{clock: clk, last: clk.Now()}
 }
 
-// takeAvailable takes everything there is.
+// takeAvailable takes the whole budget.
 func (t *timeBudget) takeAvailable() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,14 +41,14 @@ func (t *timeBudget) takeAvailable() time.Duration {
 	return taken
 }
 
-// returnUnused gives back what was not needed. A negative amount, more than was taken, is ignored.
+// returnUnused gives back the unused part. A negative amount, more than was taken, is ignored.
 func (t *timeBudget) returnUnused(unused time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.budget = min(t.budget+max(unused, 0), maxBudget)
 }
 
-// available returns what could be taken.
+// available returns the present budget.
 func (t *timeBudget) available() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

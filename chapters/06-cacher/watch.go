@@ -13,14 +13,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// watchRequest is a watch that is being prepared, and afterwards its entry in the Cacher's books.
+// watchRequest is a watch that is being prepared, and later the watch's entry in the Cacher's lists.
 type watchRequest struct {
 	cacher      *Cacher
 	key         string
 	opts        storage.ListOptions
-	requestedRV uint64 // what the client named, 0 for "" and "0"
-	requiredRV  uint64 // what the cache must have reached
-	generation  int    // the life of the cache in which the request came
+	requestedRV uint64 // the version that the client named, 0 for "" and "0"
+	requiredRV  uint64 // the version that the cache must have reached
+	generation  int    // the generation of the cache in which the request came
 
 	scope        namespacedName
 	triggerValue string
@@ -35,8 +35,8 @@ type watchRequest struct {
 // Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version,
 // and 429 with Retry-After while the cache is not ready. Once these are passed, every error
 // comes as an event of the stream, as it does from a storage that has no cache in front of it.
-// A cache that begins another generation while the watch is being prepared gives a stream that
-// has ended already.
+// If the cache begins another generation while the watch is being prepared, the stream has
+// already ended.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).Watch
 // Differs: support of progress requests is taken for granted.
@@ -56,7 +56,7 @@ func (c *Cacher) Watch(
 	return c.startWatch(ctx, req), nil
 }
 
-// newWatchRequest checks the request and reads the generation, before anything is waited for.
+// newWatchRequest checks the request and reads the generation, before any wait.
 func (c *Cacher) newWatchRequest(key string, opts storage.ListOptions) (*watchRequest, error) {
 	key, err := c.prepareKey(key, opts.Recursive)
 	if err != nil {
@@ -87,11 +87,11 @@ func (c *Cacher) prepareKey(key string, recursive bool) (string, error) {
 	return prepared, nil
 }
 
-// reachRequiredVersion finds out which version the watch's initial events must have reached, and waits for it. A watch
-// without initial events does not wait: events it asked for that are yet to come will come.
+// reachRequiredVersion finds out which version the watch's initial events must have reached, and waits until the cache
+// has it. A watch without initial events does not wait: its events will come when they happen.
 //
-// No lock is held after it has returned. That is fine, because the cache only moves forward; and it must be so, because
-// a reader that waits for the cache with its lock held keeps its only writer out.
+// It returns without a lock. That is fine, because the cache only moves forward; and it must be so, because a reader
+// that waited for the cache and held its lock would keep the cache's only writer out.
 func (c *Cacher) reachRequiredVersion(ctx context.Context, req *watchRequest) error {
 	initial := req.opts.SendInitialEvents
 	req.requiredRV = req.requestedRV
@@ -119,7 +119,7 @@ func (c *Cacher) newWatcher(ctx context.Context, req *watchRequest) *cachewatche
 	})
 }
 
-// describe returns what the watch asks for: a key, and selectors of labels and fields.
+// describe returns the watch's key, and its selectors of labels and fields.
 func describe(req *watchRequest) []string {
 	labels, fields := req.opts.Predicate.Describe()
 	return []string{req.key, labels, fields}
@@ -145,8 +145,8 @@ func textOf(req *watchRequest) string {
 // both ways; the watcher drops what its interval contained.
 //
 // The watchCache's lock is the outer one here, Cacher.mu the inner one. Nothing takes them the
-// other way round: the dispatcher, which holds Cacher.mu most often, has no business with the
-// cache while it does.
+// other way round: the dispatcher, which holds Cacher.mu most often, does not use the cache
+// while it holds that lock.
 func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interface {
 	registered := false
 	err := c.watchCache.BeginWatch(req.requiredRV, req.key, req.opts,
@@ -165,8 +165,8 @@ func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interf
 	return req.watcher
 }
 
-// bookmarkAfter returns the version that the bookmark must have reached which ends the initial events, 0 if none was
-// asked for.
+// bookmarkAfter returns the version that the bookmark at the end of the initial events must have reached, 0 if the
+// client wants no such bookmark.
 func bookmarkAfter(req *watchRequest, current uint64) uint64 {
 	switch {
 	case !req.opts.IsInitialEventsEndBookmarkRequired():
@@ -195,7 +195,7 @@ func (c *Cacher) register(
 	c.watcherIdx++
 	id := "w" + strconv.Itoa(c.watcherIdx)
 	req.watcher.RegisterLocked(cachewatcher.Registration{
-		ID: id, Probe: c.config.Probe.Lane(id), Forgetter: req,
+		ID: id, Probe: c.config.Probe.Lane(id, req.watcher.Lengths), Forgetter: req,
 		Interval: interval, ResourceVersion: req.requiredRV,
 		BookmarkAfterResourceVersion: bookmarkAfter, InitEvents: &c.nInit,
 	})
@@ -205,13 +205,13 @@ func (c *Cacher) register(
 	if req.opts.Predicate.AllowWatchBookmarks {
 		c.bookmarkWatchers.AddLocked(req.watcher)
 	}
-	// Started under the lock, and only while ready: see Cacher.Run, which counts on it.
+	// It is started under the lock, and only while ready: Cacher.Run relies on that.
 	c.watcherRoutines.Go(ctx, "cacheWatcher.processInterval", req.watcher.ProcessInterval)
 	return true
 }
 
-// Forget takes the watcher out of the books and stops it, at the end of the dispatch if one is under way. The watcher's
-// client, the dispatcher and the end of everything may get here, in any order and more than once.
+// Forget unregisters the watcher and stops it, at the end of the dispatch if one is under way. The watcher's client,
+// the dispatcher and the Cacher's end may call it, in any order and more than once.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: forgetWatcher
 func (req *watchRequest) Forget(drain bool) {
@@ -221,5 +221,3 @@ func (req *watchRequest) Forget(drain bool) {
 	c.watchers.deleteLocked(req)
 	c.stopWatcherLocked(req.watcher, drain)
 }
-
-var _ cachewatcher.Forgetter = (*watchRequest)(nil)

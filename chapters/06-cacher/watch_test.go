@@ -2,43 +2,25 @@ package cacher
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	storage "listwatch/chapters/01-storage"
-	watchcache "listwatch/chapters/04-watchcache"
-	cachewatcher "listwatch/chapters/05-cachewatcher"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 )
-
-func TestInitialEventsOfTheFutureAreTooLargeAfterThreeSeconds(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		start := time.Now()
-		w := f.watch("", watchList(everything("100")))
-		assert.Equal(t, 3*time.Second, time.Since(start), "waited")
-		f.is("watch", seen(w), "ERROR 504 Timeout, closed")
-	})
-}
 
 func TestASelectorWithNilFieldsSelectsEverything(t *testing.T) {
 	run(t, withTrigger, func(f *fixture) {
 		w := f.watch("", storage.ListOptions{Recursive: true, ResourceVersion: "1"})
 		f.create("default/a")
 		f.is("watch", seen(w), "ADDED default/a 2")
-	})
-}
-
-func TestAWatchEndsWithItsContext(t *testing.T) {
-	run(t, nil, func(f *fixture) {
-		ctx, cancel := context.WithCancel(f.ctx)
-		w := require.Value(f.store.Watch(ctx, prefix, everything("0")))(t)
-		cancel()
-		f.is("watch", seen(w), "closed")
 	})
 }
 
@@ -74,35 +56,67 @@ func TestWatchersAreNumberedAndSpeakForThemselves(t *testing.T) {
 	})
 }
 
-func TestAnEventFindsTheWatchersOfEachScopeOnce(t *testing.T) {
-	scopes := []namespacedName{{"default", "a"}, {"default", ""}, {"", "a"}, {}, {"default", "b"}, {"other", ""},
-		{"other", "a"}}
-	for name, test := range map[string]struct {
-		key        string
-		namespaced bool
-		want       []namespacedName
-	}{
-		"namespaced": {"/registry/pods/default/a", true, []namespacedName{{"default", "a"}, {"default", ""},
-			{"", "a"}, {}}},
-		"cluster-scoped": {"/registry/pods/a", false, []namespacedName{{"", "a"}, {}}},
-		"without a name": {"/registry/pods/default/", true, []namespacedName{{"default", ""}, {}}},
-		"without either": {"/registry/pods/", true, []namespacedName{{}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := &Cacher{config: Config{ResourcePrefix: "/registry/pods", Namespaced: test.namespaced},
-				watchers: newIndexedWatchers()}
-			scopeOfWatcher := map[*cachewatcher.CacheWatcher]namespacedName{}
-			for _, scope := range scopes {
-				w := cachewatcher.New(cachewatcher.Config{})
-				scopeOfWatcher[w] = scope
-				c.watchers.addLocked(&watchRequest{watcher: w, scope: scope})
-			}
-			c.pickWatchersLocked(&watchcache.Event{Key: test.key})
-			var got []namespacedName
-			for _, w := range c.watchersBuffer {
-				got = append(got, scopeOfWatcher[w])
-			}
-			assert.EqualSlices(t, test.want, got)
-		})
-	}
+func TestAnObjectWithoutANamespaceIsFoundByItsName(t *testing.T) {
+	assert.Equal(t, namespacedName{name: "a"}, scopeOf(&Config{ResourcePrefix: prefix}, prefix+"/a"))
+}
+
+func withBookmarks(opts storage.ListOptions) storage.ListOptions {
+	opts.Predicate.AllowWatchBookmarks = true
+	return opts
+}
+
+func TestAQuietWatcherIsSentABookmarkEveryMinute(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		rv := f.create("default/a")
+		quiet := f.watch("/kube-system", withBookmarks(everything(rv)))
+		without := f.watch("/kube-system", everything(rv))
+		time.Sleep(57 * time.Second)
+		f.is("after 57 s", seen(quiet), "")
+		f.create("default/b")
+		time.Sleep(5 * time.Second)
+		f.is("after 62 s", seen(quiet), "BOOKMARK 3")
+		f.update("default/b")
+		time.Sleep(time.Minute + 2*time.Second)
+		f.is("a minute later", seen(quiet), "BOOKMARK 4")
+		time.Sleep(4*time.Minute + 8*time.Second)
+		f.is("four quiet minutes later", seen(quiet), "BOOKMARK 4"+strings.Repeat(", BOOKMARK 4", 3))
+		f.is("a watcher that did not ask", seen(without), "")
+	})
+}
+
+// In this test only the test itself dispatches, so that a bookmark can come at the worst moment: when an event is
+// in the cache, and still on its way.
+func TestABookmarkCarriesOnlyWhatWasHandedOver(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		require.NoError(t, f.watchCache.Replace(nil, "5"))
+		w := require.Value(f.Watch(t.Context(), prefix, withBookmarks(everything("5"))))(t)
+		p := pod("default/a")
+		p.ResourceVersion = "6"
+		require.NoError(t, f.watchCache.Add(p))
+		time.Sleep(2 * time.Minute)
+		f.dispatchBookmark()
+		f.is("6 waits in incoming", seen(w), "")
+		f.receive(<-f.incoming)
+		time.Sleep(2 * time.Minute)
+		f.dispatchBookmark()
+		f.is("6 was handed over", seen(w), "ADDED default/a 6, BOOKMARK 6")
+		f.terminateAllWatchers()
+		f.watcherRoutines.Wait()
+	})
+}
+
+func TestStoppedWatchersAreDueNoBookmark(t *testing.T) {
+	run(t, nil, func(f *fixture) {
+		for range 50 {
+			w := f.watch("", withBookmarks(everything("0")))
+			w.Stop()
+			seen(w)
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		for _, r := range probetest.Records(f.log, probe.DispatchStarted) {
+			t.Errorf("a bookmark is dispatched to %d watchers", r.Args[0])
+		}
+	})
 }

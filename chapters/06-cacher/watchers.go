@@ -29,7 +29,7 @@ func scopeOf(config *Config, key string) namespacedName {
 	return namespacedName{namespace, name}
 }
 
-// narrowed returns the scope with what the field selector pins and the key leaves open.
+// narrowed returns the scope with the parts that the field selector pins and the key leaves open.
 func (n namespacedName) narrowed(pred storage.SelectionPredicate) namespacedName {
 	if pred.Field == nil {
 		return n
@@ -47,7 +47,7 @@ func (n namespacedName) narrowed(pred storage.SelectionPredicate) namespacedName
 // names one, otherwise by scope: namespace and name. A list has them in the order in which they were registered.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: indexedWatchers
-// Differs: lists instead of maps. A list costs a search when a watcher goes, and nothing for each event.
+// Differs: lists instead of maps. A list costs a search when a watcher ends, and nothing for each event.
 type indexedWatchers struct {
 	// Guarded by Cacher.mu.
 	allWatchers   map[namespacedName][]*cachewatcher.CacheWatcher
@@ -69,7 +69,7 @@ func (i *indexedWatchers) addLocked(req *watchRequest) {
 	i.allWatchers[req.scope] = append(i.allWatchers[req.scope], req.watcher)
 }
 
-// deleteLocked does nothing if the watcher has been taken out already.
+// deleteLocked does nothing if the watcher is no longer registered.
 func (i *indexedWatchers) deleteLocked(req *watchRequest) {
 	if req.triggerUsed {
 		deleteFrom(i.valueWatchers, req.triggerValue, req.watcher)
@@ -101,7 +101,7 @@ func (i *indexedWatchers) listLocked() []*cachewatcher.CacheWatcher {
 	return all
 }
 
-// takeAllLocked returns all watchers and holds none any more.
+// takeAllLocked returns all watchers and then holds none.
 func (i *indexedWatchers) takeAllLocked() []*cachewatcher.CacheWatcher {
 	all := i.listLocked()
 	clear(i.allWatchers)

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/require"
 )
 
 func TestCreateSetsWhatOnlyTheServerKnows(t *testing.T) {
@@ -97,22 +95,6 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-func TestCreateIgnoresAResourceVersionThatSaysNothing(t *testing.T) {
-	for _, rv := range []string{"0", "abc"} {
-		for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
-			t.Run(fmt.Sprint(rv, dryRun), func(t *testing.T) {
-				w := newWorld(t)
-				p := pod("a", func(p *corev1.Pod) { p.ResourceVersion = rv })
-				obj := require.Value(w.pods.Pod.Create(t.Context(), "default", p,
-					&metav1.CreateOptions{DryRun: dryRun}))(t)
-				got := obj.(*corev1.Pod).ResourceVersion
-				stored := got != "" && got != rv
-				assert.True(t, stored != (dryRun != nil), "version: got %q", got)
-			})
-		}
-	}
-}
-
 func TestCreateSaysWhenWhatIsInTheWayIsGoing(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", finalized))
@@ -192,23 +174,6 @@ func TestEveryMistakeInAPodIsNamedWithItsField(t *testing.T) {
 			c.ImagePullPolicy = "Rarely"
 		}),
 		"spec.containers[0].resources.requests Invalid": container(tooMuch),
-		"spec.tolerations[0].operator NotSupported": func(p *corev1.Pod) {
-			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: "Equals"}}
-		},
-		"spec.tolerations[0].operator Invalid": func(p *corev1.Pod) {
-			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, Value: "v"}}
-		},
-		"spec.tolerations[0].effect Invalid": func(p *corev1.Pod) {
-			p.Spec.Tolerations = []corev1.Toleration{{Key: "a", TolerationSeconds: seconds(1)}}
-		},
-		"spec.containers[0].livenessProbe Required": container(func(c *corev1.Container) {
-			c.LivenessProbe = &corev1.Probe{SuccessThreshold: 1}
-		}),
-		"spec.containers[0].startupProbe.successThreshold Invalid": container(func(c *corev1.Container) {
-			exec := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-			c.StartupProbe = &corev1.Probe{ProbeHandler: exec, SuccessThreshold: 2}
-			c.ReadinessProbe = c.StartupProbe
-		}),
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)

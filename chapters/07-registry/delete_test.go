@@ -32,11 +32,11 @@ func TestAPodThatNoKubeletKnowsIsDeletedAtOnce(t *testing.T) {
 			w := newWorld(t)
 			w.create(pod("a", edit))
 			if name == "finished" {
-				w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+				w.mustUpdate(w.pods.Status, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 			}
 			got, immediate := w.delete("a", metav1.DeleteOptions{})
-			assert.True(t, immediate && w.get("a") == nil,
-				"got immediate %v, stored %v; want the pod gone", immediate, w.get("a"))
+			assert.True(t, immediate && w.stored() == nil,
+				"got immediate %v, stored %v; want the pod gone", immediate, w.stored())
 			assert.True(t, got.ResourceVersion != "" && *got.DeletionGracePeriodSeconds == 0,
 				"got version %q, grace period %v", got.ResourceVersion, got.DeletionGracePeriodSeconds)
 		})
@@ -55,7 +55,7 @@ func TestARunningPodIsFirstOnlyMarked(t *testing.T) {
 	}
 	w.clock.SetTime(epoch.Add(2 * time.Second))
 	_, immediate = w.delete("a", metav1.DeleteOptions{GracePeriodSeconds: seconds(0)})
-	assert.True(t, immediate && w.get("a") == nil, "the kubelet's final delete left the pod there")
+	assert.True(t, immediate && w.stored() == nil, "the kubelet's final delete left the pod there")
 }
 
 func TestAGracePeriodCanOnlyBeShortened(t *testing.T) {
@@ -89,20 +89,12 @@ func TestFinalizersHoldAnObjectBackUntilTheLastIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a", finalized))
 	got, immediate := w.delete("a", metav1.DeleteOptions{})
-	require.True(t, !immediate && got.DeletionTimestamp != nil && w.get("a") != nil,
+	require.True(t, !immediate && got.DeletionTimestamp != nil && w.stored() != nil,
 		"got immediate %v, %+v", immediate, got.ObjectMeta)
-	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.DeletionTimestamp = nil })
-	assert.True(t, w.get("a").DeletionTimestamp != nil, "an update took the deletion back")
-	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = nil })
-	assert.Equal(t, nil, w.get("a"), "the pod is still there without finalizers")
-}
-
-func TestAddingAFinalizerToADeletedObjectIsInvalid(t *testing.T) {
-	w := newWorld(t)
-	w.create(pod("a", finalized))
-	w.delete("a", metav1.DeleteOptions{})
-	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, "example.com/late") })
-	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+	w.mustUpdate(w.pods.Pod, func(p *corev1.Pod) { p.DeletionTimestamp = nil })
+	assert.True(t, w.stored().DeletionTimestamp != nil, "an update took the deletion back")
+	w.mustUpdate(w.pods.Pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	assert.Equal(t, nil, w.stored(), "the pod is still there without finalizers")
 }
 
 func TestDeletePreconditionsMustHold(t *testing.T) {
@@ -127,20 +119,8 @@ func TestAMissingPodIsNotFound(t *testing.T) {
 		_, _, err := w.pods.Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{DryRun: dryRun})
 		wantStatus(t, err, 404, metav1.StatusReasonNotFound)
 	}
-	_, err := w.update(w.pods.Pod, "a", func(*corev1.Pod) {})
+	_, err := w.update(w.pods.Pod, func(*corev1.Pod) {})
 	wantStatus(t, err, 404, metav1.StatusReasonNotFound)
-}
-
-func TestDeleteOfAConfigMapAnswersWithAStatus(t *testing.T) {
-	w := newWorld(t)
-	configMaps := New(w.config(kindOf("configmaps")))
-	created, err := configMaps.Create(t.Context(), "default", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "a"}}, &metav1.CreateOptions{})
-	require.NoError(t, err)
-	out, immediate, err := configMaps.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
-	status, ok := out.(*metav1.Status)
-	assert.True(t, err == nil && immediate && ok && status.Details.UID == created.(*corev1.ConfigMap).UID,
-		"got %v, %v, %v; want a Status with the uid", out, immediate, err)
 }
 
 // dyingStorage is a storage whose etcd goes away before it erases anything.
@@ -158,22 +138,22 @@ func (dyingStorage) Delete(context.Context, string, runtime.Object, *storage.Pre
 func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T) {
 	for name, next := range map[string]func(t *testing.T, w *world, left *corev1.Pod){
 		"an update answers with the old version": func(t *testing.T, w *world, left *corev1.Pod) {
-			got := require.Value(w.update(w.pods.Pod, "a",
+			got := require.Value(w.update(w.pods.Pod,
 				func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }))(t)
 			assert.True(t, got.ResourceVersion == left.ResourceVersion && got.Labels["x"] == "1",
 				"got version %s and labels %v, want %s and the new label", got.ResourceVersion, got.Labels,
 				left.ResourceVersion)
 		},
 		"so does an update of the status": func(t *testing.T, w *world, left *corev1.Pod) {
-			got, err := w.update(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Message = "late" })
+			got, err := w.update(w.pods.Status, func(p *corev1.Pod) { p.Status.Message = "late" })
 			assert.True(t, err == nil && got.ResourceVersion == left.ResourceVersion && got.Status.Message == "late",
 				"got %+v, %v", got, err)
 		},
 		"an update that would hold it back is refused, and does not end it": func(t *testing.T, w *world,
 			_ *corev1.Pod) {
-			_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/late"} })
+			_, err := w.update(w.pods.Pod, func(p *corev1.Pod) { p.Finalizers = []string{"example.com/late"} })
 			wantStatus(t, err, 422, metav1.StatusReasonInvalid)
-			assert.True(t, w.get("a") != nil, "the pod is gone")
+			assert.True(t, w.stored() != nil, "the pod is gone")
 			w.delete("a", metav1.DeleteOptions{})
 		},
 		"another deletion": func(t *testing.T, w *world, _ *corev1.Pod) {
@@ -188,11 +168,11 @@ func TestADeletionThatDiesBetweenItsTwoWritesIsEndedByTheNextWrite(t *testing.T)
 			config.Storage = dyingStorage{config.Storage}
 			_, _, err := newPodStorage(config).Pod.Delete(t.Context(), "default", "a", &metav1.DeleteOptions{})
 			wantStatus(t, err, 504, metav1.StatusReasonTimeout)
-			left := w.get("a")
+			left := w.stored()
 			require.True(t, left != nil && left.DeletionTimestamp != nil && *left.DeletionGracePeriodSeconds == 0,
 				"between the two writes: got %+v, want it marked, with a grace period of 0", left)
 			next(t, w, left)
-			got := w.get("a")
+			got := w.stored()
 			assert.True(t, got == nil, "it is still there: %+v", got)
 		})
 	}
@@ -208,8 +188,7 @@ func lifecycle(t *testing.T) (w *world, namespaces *Store, finalize *FinalizeRES
 	w.pods = newPodStorage(config)
 	for _, name := range []string{"default", "other"} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := namespaces.Create(t.Context(), "", namespace, &metav1.CreateOptions{})
-		require.NoError(t, err)
+		require.Value(namespaces.Create(t.Context(), "", namespace, &metav1.CreateOptions{}))(t)
 	}
 	return w, namespaces, NewFinalizeREST(namespaces)
 }
@@ -271,7 +250,7 @@ func TestThePropagationPolicyIsAFinalizer(t *testing.T) {
 			w.create(pod("a"))
 			_, immediate := w.delete("a", tt.options)
 			assert.True(t, !immediate, "deleted at once")
-			assert.EqualSlices(t, []string{tt.want}, w.get("a").Finalizers, "finalizers")
+			assert.EqualSlices(t, []string{tt.want}, w.stored().Finalizers, "finalizers")
 			_, immediate = w.delete("a",
 				metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 			assert.True(t, immediate, "not deleted in the background")

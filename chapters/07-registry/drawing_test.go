@@ -18,11 +18,11 @@ func TestTheDrawingOfTheTwoUpdatesIsOfThisStore(t *testing.T) {
 		first := w.create(pod("a")).ResourceVersion
 		var asked []string
 		other := ""
-		out, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) {
+		out, err := w.update(w.pods.Pod, func(p *corev1.Pod) {
 			asked = append(asked, p.ResourceVersion)
 			if other == "" {
 				label := func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} }
-				other = w.mustUpdate(w.pods.Pod, "a", label).ResourceVersion
+				other = w.mustUpdate(w.pods.Pod, label).ResourceVersion
 			}
 			p.Annotations = map[string]string{"y": "1"}
 			if named {

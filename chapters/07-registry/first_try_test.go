@@ -5,13 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
-
-	"listwatch/internal/check/assert"
-	"listwatch/internal/check/require"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -56,21 +51,4 @@ func Example_removeAtOnce() {
 	// Output:
 	// now run ["a@node-1" "a@node-2"]
 	// later ["a@node-2"]
-}
-
-// TestTheRegistryInTheTriesPlace gives the registry the PUT and the DELETE of the tries.
-func TestTheRegistryInTheTriesPlace(t *testing.T) {
-	w := newWorld(t)
-	before := w.create(pod("a", onNode))
-	w.mustUpdate(w.pods.Status, "a", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
-	sent := pod("a", onNode)
-	sent.Labels = map[string]string{"app": "web"}
-	_, _, err := w.pods.Pod.Update(t.Context(), "default", "a", replacing(sent), false, &metav1.UpdateOptions{})
-	require.NoError(t, err)
-	got := w.get("a")
-	assert.True(t, got.Labels["app"] == "web" && got.UID == before.UID && got.Status.Phase == corev1.PodRunning,
-		"after the PUT: labels %v, uid %q, phase %q", got.Labels, got.UID, got.Status.Phase)
-	w.delete("a", metav1.DeleteOptions{})
-	_, err = w.pods.Pod.Create(t.Context(), "default", pod("a"), &metav1.CreateOptions{})
-	assert.Fails(t, err, apierrors.IsAlreadyExists, "a second pod a beside one that stops")
 }

@@ -30,8 +30,7 @@ var defaultFields = []string{"metadata.name", "metadata.namespace"}
 // eventTTL is how long an event is kept after it was last reported. Upstream's default.
 const eventTTL = time.Hour
 
-// complete adds what follows from the type of obj, an empty object, and what most kinds have in
-// common.
+// complete adds what follows from the type of obj, an empty object, and what most kinds have in common.
 func complete(obj runtime.Object, r Resource) *Resource {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	utilruntime.Must(err)
@@ -77,17 +76,14 @@ func own() []*Resource {
 // Pods describes pods.
 func Pods() *Resource {
 	return complete(&corev1.Pod{}, Resource{
-		Namespaced: true,
-		GetAttrs:   resources.PodAttrs, Fields: resources.PodFields,
+		Namespaced: true, GetAttrs: resources.PodAttrs, Fields: resources.PodFields,
 		Trigger: &storage.Trigger{Field: "spec.nodeName",
 			ValueOf: resources.NodeNameTriggerFunc},
-		Strategy: resources.PodStrategy{}, StatusStrategy: resources.PodStatusStrategy{},
-		ReturnDeletedObject: true,
+		Strategy: resources.PodStrategy{}, StatusStrategy: resources.PodStatusStrategy{}, ReturnDeletedObject: true,
 	})
 }
 
-// others describes the kinds that nothing here acts on: programs of others do. A kube-scheduler
-// lists them all.
+// others describes the kinds that nothing here acts on: programs of others do. A kube-scheduler lists them all.
 func others() []*Resource {
 	status := resources.KeptStatusStrategy{}
 	workload := Resource{Namespaced: true, Strategy: resources.WorkloadStrategy{}, StatusStrategy: status}

@@ -60,8 +60,7 @@ func (s *Store) admitDelete(name string) error {
 	if s.resource.Name != "namespaces" || !slices.Contains(SystemNamespaces, name) {
 		return nil
 	}
-	return apierrors.NewForbidden(s.resource.GroupResource(), name,
-		errors.New("this namespace may not be deleted"))
+	return apierrors.NewForbidden(s.resource.GroupResource(), name, errors.New("this namespace may not be deleted"))
 }
 
 // ContentKeeper is implemented by the strategy of a kind whose objects are held back from

@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	etcd3 "listwatch/chapters/02-etcd3"
-	"listwatch/internal/check/assert"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
@@ -23,6 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var wantStatus = apitest.WantError
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -64,11 +66,10 @@ func (w *world) config(r *Resource) Config {
 	w.t.Helper()
 	codec := require.Value(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))(w.t)
 	p := probetest.Probe(w.t, "")
-	store, err := etcd3.New(etcd3.Config{
+	store := require.Value(etcd3.New(etcd3.Config{
 		Client: w.etcd, Codec: codec, NewFunc: r.NewFunc,
 		ResourcePrefix: r.Prefix, Clock: clock.RealClock{}, Probe: p,
-	})
-	require.NoError(w.t, err)
+	}))(w.t)
 	return Config{Resource: r, Storage: store, Clock: w.clock, Probe: p}
 }
 
@@ -95,14 +96,14 @@ func (w *world) create(p *corev1.Pod) *corev1.Pod {
 	return out.(*corev1.Pod)
 }
 
-// get returns the stored pod, or nil.
-func (w *world) get(name string) *corev1.Pod {
+// stored returns the stored pod "a", or nil.
+func (w *world) stored() *corev1.Pod {
 	w.t.Helper()
-	out, err := w.pods.Pod.Get(w.t.Context(), "default", name, &metav1.GetOptions{})
+	out, err := w.pods.Pod.Get(w.t.Context(), "default", "a", &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	require.NoError(w.t, err, "get %s", name)
+	require.NoError(w.t, err)
 	return out.(*corev1.Pod)
 }
 
@@ -111,21 +112,21 @@ type updater interface {
 		options *metav1.UpdateOptions) (runtime.Object, bool, error)
 }
 
-// update changes a pod by an edit of the stored one.
-func (w *world) update(store updater, name string, edit func(*corev1.Pod)) (*corev1.Pod, error) {
+// update changes the pod "a" by an edit of the stored one.
+func (w *world) update(store updater, edit func(*corev1.Pod)) (*corev1.Pod, error) {
 	w.t.Helper()
-	out, _, err := store.Update(w.t.Context(), "default", name, editing(edit), false, &metav1.UpdateOptions{})
+	out, _, err := store.Update(w.t.Context(), "default", "a", editing(edit), false, &metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return out.(*corev1.Pod), nil
 }
 
-// mustUpdate fails the test if the update does.
-func (w *world) mustUpdate(store updater, name string, edit func(*corev1.Pod)) *corev1.Pod {
+// mustUpdate updates the pod "a", and fails the test if that fails.
+func (w *world) mustUpdate(store updater, edit func(*corev1.Pod)) *corev1.Pod {
 	w.t.Helper()
-	out, err := w.update(store, name, edit)
-	require.NoError(w.t, err, "update %s", name)
+	out, err := w.update(store, edit)
+	require.NoError(w.t, err)
 	return out
 }
 
@@ -136,17 +137,6 @@ func editing(edit func(*corev1.Pod)) UpdatedObjectInfo {
 		edit(p)
 		return p, nil
 	}
-}
-
-// wantStatus fails the test unless err has the code and the reason.
-func wantStatus(t *testing.T, err error, code int, reason metav1.StatusReason) metav1.Status {
-	t.Helper()
-	status, ok := err.(apierrors.APIStatus)
-	require.True(t, ok, "error: got %T %v, want a status %d %s", err, err, code, reason)
-	got := status.Status()
-	assert.True(t, int(got.Code) == code && got.Reason == reason,
-		"status: got %d %s (%s), want %d %s", got.Code, got.Reason, got.Message, code, reason)
-	return got
 }
 
 func seconds(n int64) *int64 { return &n }

@@ -3,7 +3,7 @@ package registry
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -56,7 +56,7 @@ func (s *Store) keyFor(namespace string,
 	}
 	if namespace == "" {
 		pinned, ok := p.MatchesSingleNamespace()
-		if ok && len(path.IsValidPathSegmentName(pinned)) == 0 {
+		if ok && len(content.IsPathSegmentName(pinned)) == 0 {
 			namespace = pinned
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -71,7 +71,7 @@ func (r *Resource) KeyRoot(namespace string) string {
 
 // checkNamespace refuses a namespace that cannot be one segment of a key: 400. It may be empty.
 func (r *Resource) checkNamespace(namespace string) error {
-	if problems := path.IsValidPathSegmentName(namespace); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(namespace); len(problems) > 0 {
 		return apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", namespace,
 			strings.Join(problems, ";")))
 	}
@@ -93,7 +93,7 @@ func (r *Resource) Key(namespace, name string) (string, error) {
 	if name == "" {
 		return "", apierrors.NewBadRequest("Name parameter required.")
 	}
-	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems,
 			";")))
 	}

@@ -21,8 +21,7 @@ type Config struct {
 	Clock    clock.PassiveClock
 	Probe    *probe.Probe // nil: off
 
-	// Namespaces tells whether a namespace exists before an object is created in it. nil: every
-	// namespace exists.
+	// Namespaces tells whether a namespace exists before an object is created in it. nil: every namespace exists.
 	Namespaces NamespaceGetter
 }
 

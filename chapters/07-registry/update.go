@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	storage "listwatch/chapters/01-storage"
+	"listwatch/internal/observe/probe"
 )
 
 // optimisticLockErrorMsg is upstream's answer to a client that would overwrite a version it has not seen.
@@ -113,10 +116,7 @@ func (u *update) create(ctx context.Context, obj runtime.Object, accessor metav1
 	if err := u.store.admitCreate(ctx, u.namespace, u.name); err != nil {
 		return nil, err
 	}
-	if err := u.store.beforeCreate(u.namespace, obj); err != nil {
-		return nil, err
-	}
-	return obj, nil
+	return obj, u.store.beforeCreate(u.namespace, obj)
 }
 
 // errNoVersion has upstream's text, including the 0.
@@ -132,7 +132,10 @@ func (u *update) checkVersion(accessor, old metav1.Object) error {
 		accessor.SetResourceVersion(old.GetResourceVersion())
 		return nil
 	}
-	if accessor.GetResourceVersion() != old.GetResourceVersion() {
+	named, stored := accessor.GetResourceVersion(), old.GetResourceVersion()
+	if named != stored {
+		found, _ := strconv.ParseUint(stored, 10, 64) // ours are numbers
+		u.store.probe.Text(probe.WriteRefused, named, path.Join(u.namespace, u.name), found)
 		return apierrors.NewConflict(
 			u.store.resource.GroupResource(), u.name, errors.New(optimisticLockErrorMsg))
 	}
@@ -185,10 +188,7 @@ func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, o
 	uid := metadata(obj).GetUID()
 	out := s.resource.NewFunc()
 	err := s.storage.Delete(ctx, key, out, &storage.Preconditions{UID: &uid}, dryRun)
-	if storage.IsNotFound(err) {
-		return obj, false, nil
-	}
-	if err != nil {
+	if err != nil && !storage.IsNotFound(err) {
 		return nil, false, storage.InterpretError(err, "delete", s.resource.GroupResource(), name)
 	}
 	return obj, false, nil

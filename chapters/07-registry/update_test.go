@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,16 +10,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
 )
 
 func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 	w := newWorld(t)
+	log := probe.NewLog(clock.RealClock{}, 0)
+	w.pods.Pod.probe = probe.New(log)
 	old := w.create(pod("a"))
-	w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
-	_, err := w.update(w.pods.Pod, "a", func(p *corev1.Pod) { p.ResourceVersion = old.ResourceVersion })
+	now := w.mustUpdate(w.pods.Pod, func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
+	_, err := w.update(w.pods.Pod, func(p *corev1.Pod) { p.ResourceVersion = old.ResourceVersion })
+	said := probetest.Records(log, probe.WriteRefused)
+	require.Equal(t, 1, len(said), "records of it")
+	want := fmt.Sprintf("The write of default/a names version %s, and etcd has %s.", old.ResourceVersion,
+		now.ResourceVersion)
+	assert.Equal(t, want, said[0].Sentence())
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, optimisticLockErrorMsg), "message: got %q", status.Message)
 }
@@ -26,7 +39,7 @@ func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	got := w.mustUpdate(w.pods.Pod, "a", func(p *corev1.Pod) {
+	got := w.mustUpdate(w.pods.Pod, func(p *corev1.Pod) {
 		p.ResourceVersion = ""
 		p.Labels = map[string]string{"x": "1"}
 	})
@@ -72,6 +85,7 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 		"labels, and a generation": {func(p *corev1.Pod) {
 			p.Labels, p.Generation = map[string]string{"x": "1"}, 9
 		}, `Pending "" 1`},
+		"no policy":        {func(p *corev1.Pod) { p.Spec.RestartPolicy = "" }, `Pending "" 1`}, // the default's
 		"its status":       {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, `Pending "" 1`},
 		"image":            {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:3" }, `Pending "" 2`},
 		"less time":        {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(30) }, `Pending "" 2`},
@@ -93,7 +107,7 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
 				p.Spec.ActiveDeadlineSeconds = seconds(60)
 			}))
-			p, err := w.update(w.pods.Pod, "a", c.edit)
+			p, err := w.update(w.pods.Pod, c.edit)
 			got := ""
 			if err == nil {
 				got = fmt.Sprintf("%s %q %d", p.Status.Phase, p.Spec.NodeName, p.Generation)
@@ -111,7 +125,7 @@ func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	w.create(pod("a"))
 	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{})
 	require.NoError(t, err)
-	got := w.get("a")
+	got := w.stored()
 	assert.Equal(t, "n1", got.Spec.NodeName, "node")
 	assert.True(t, len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Type == corev1.PodScheduled &&
 		got.Status.Conditions[0].Status == corev1.ConditionTrue, "conditions: got %+v", got.Status.Conditions)
@@ -175,10 +189,70 @@ func TestOptionsOfADeletionAreCheckedWhateverTheWayToIt(t *testing.T) {
 			})
 		}
 	}
-	assert.True(t, w.get("a") != nil, "the pod is gone")
+	assert.True(t, w.stored() != nil, "the pod is gone")
 }
 
 func binding(pod, node string) *corev1.Binding {
 	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: pod}, Target: corev1.ObjectReference{Kind: "Node",
 		Name: node}}
+}
+
+// replacing returns an UpdatedObjectInfo that ignores what is stored.
+func replacing(obj runtime.Object) UpdatedObjectInfo {
+	return func(context.Context, runtime.Object) (runtime.Object, error) { return obj.DeepCopyObject(), nil }
+}
+
+func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		resource  *Resource
+		namespace string
+		field     string
+		key       string
+		recursive bool
+	}{
+		"everything":              {Pods(), "", "", "/registry/pods", true},
+		"one namespace":           {Pods(), "default", "", "/registry/pods/default", true},
+		"a name in a namespace":   {Pods(), "default", "metadata.name=a", "/registry/pods/default/a", false},
+		"a name in any namespace": {Pods(), "", "metadata.name=a", "/registry/pods", true},
+		"a selected namespace":    {Pods(), "", "metadata.namespace=x", "/registry/pods/x", true},
+		"a selected namespace and name": {Pods(), "", "metadata.namespace=x,metadata.name=a", "/registry/pods/x/a",
+			false},
+		"what cannot be a namespace":     {Pods(), "", "metadata.namespace=..", "/registry/pods", true},
+		"another selected namespace":     {Pods(), "default", "metadata.namespace=x", "/registry/pods/default", true},
+		"a node, which has no namespace": {kindOf("nodes"), "", "metadata.name=n1", "/registry/minions/n1", false},
+		"a field that pins nothing":      {Pods(), "default", "spec.nodeName=n1", "/registry/pods/default", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := New(Config{Resource: c.resource})
+			list := &metainternalversion.ListOptions{FieldSelector: require.Value(fields.ParseSelector(c.field))(t)}
+			key, opts, err := store.storageOptions(c.namespace, list)
+			assert.True(t, key == c.key && opts.Recursive == c.recursive && err == nil,
+				"got %s, recursive %v, %v; want %s, %v", key, opts.Recursive, err, c.key, c.recursive)
+		})
+	}
+}
+
+func TestOtherKindsKeepTheirRules(t *testing.T) {
+	w := newWorld(t)
+	configMaps := New(w.config(kindOf("configmaps")))
+	fixed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1"},
+		Immutable: new(true)}
+	_, err := configMaps.Create(t.Context(), "default", fixed.DeepCopy(), &metav1.CreateOptions{})
+	require.NoError(t, err)
+	fixed.Data["k"] = "2"
+	_, _, err = configMaps.Update(t.Context(), "default", "a", replacing(fixed), false, &metav1.UpdateOptions{})
+	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
+
+	namespaces := New(w.config(kindOf("namespaces")))
+	out := require.Value(namespaces.Create(t.Context(), "", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "x"}},
+		&metav1.CreateOptions{}))(t)
+	got := out.(*corev1.Namespace)
+	assert.True(t, got.Status.Phase == corev1.NamespaceActive && got.Labels[corev1.LabelMetadataName] == "x",
+		"namespace: got %+v", got)
+
+	events := New(w.config(kindOf("events")))
+	stray := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, InvolvedObject: corev1.ObjectReference{
+		Namespace: "other"}}
+	_, err = events.Create(t.Context(), "default", stray, &metav1.CreateOptions{})
+	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 }

@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// instrument wraps a handler in what all handlers share: probes, metrics, a time limit, and
-// recovery from panics.
+// instrument wraps a handler in the common layers: probes, metrics, a time limit, and recovery
+// from panics.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: InstrumentHandlerFunc
@@ -23,7 +23,10 @@ func (s *Server) instrument(scope *Scope, verb string, next http.HandlerFunc) ht
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		said := describe(r)
-		s.Probe.Texts(probe.RequestReceived, said, "", 0)
+		request := s.Probe.Texts(probe.RequestReceived, said, "", 0)
+		if r.Method != http.MethodGet {
+			r = r.WithContext(probe.WithRequest(r.Context(), request))
+		}
 		watching, counted := isWatch(verb, r), verb
 		if watching {
 			counted = "watch"
@@ -106,7 +109,7 @@ func isWatch(verb string, r *http.Request) bool {
 }
 
 // recovering answers a panic with 500, if nothing has been written yet; otherwise it cuts the connection, so that the
-// client does not take half an answer for a whole one.
+// client does not take a part of an answer for the whole.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/wrap.go: WithPanicRecovery
 func (s *Server) recovering(w middleware.WrapResponseWriter, r *http.Request, handler http.HandlerFunc) {
@@ -124,7 +127,7 @@ func (s *Server) recovering(w middleware.WrapResponseWriter, r *http.Request, ha
 	handler(w, r)
 }
 
-// timeLimit returns how long a request may take.
+// timeLimit returns the time limit of a kind of requests.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: requestTimeoutUpperBound
 // Differs: the limit also bounds the wait for the body; upstream waits a minute for that.
@@ -136,7 +139,7 @@ func timeLimit(verb string) time.Duration {
 	return RequestTimeout
 }
 
-// limited serves a request within its time limit, or the client's if that is shorter.
+// limited serves a request within its time limit, or within the client's if that is shorter.
 //
 // Upstream: k8s.io/apiserver/pkg/server/filters/timeout.go: WithTimeoutForNonLongRunningRequests
 // Differs: the context ends and the handler answers; upstream answers in its place while the handler runs on.
@@ -152,7 +155,7 @@ func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most 
 	s.recovering(w, r.WithContext(ctx), handler)
 }
 
-// requestTimeout returns how long a request may take: ?timeout=, but no more than most.
+// requestTimeout returns the time limit of a request: ?timeout=, but at most most.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go: WithRequestDeadline
 func requestTimeout(query url.Values, most time.Duration) (time.Duration, error) {

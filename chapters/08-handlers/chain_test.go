@@ -5,14 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
@@ -70,10 +69,10 @@ func stuckAPI(t *testing.T, s stuck, shutdown <-chan struct{}) *api {
 // clockedAPI is stuckAPI in a world with a clock of its own. Its patience is the bubble's clock.
 func clockedAPI(t *testing.T, s stuck, shutdown <-chan struct{}, world clock.WithTicker) *api {
 	s.resource = registry.Pods()
-	return &api{t: t, handler: New(Config{
+	return &api{API: apitest.API{T: t, Handler: New(Config{
 		Storage: map[string]Storage{"pods": s}, Clock: world, Patience: clock.RealClock{},
 		Shutdown: shutdown,
-	})}
+	})}}
 }
 
 // hanging is an open watch on which nothing happens.
@@ -100,63 +99,37 @@ func hang(t *testing.T, socket bool) *hanging {
 	return h
 }
 
-func TestARequestThatTakesTooLongTimesOut(t *testing.T) {
-	for query, want := range map[string]time.Duration{"": time.Minute, "?timeout=5s": 5 * time.Second,
-		"?timeout=1h": time.Minute, "?timeout=0": time.Minute} {
-		bubble.Run(t, query, func(t *testing.T) {
+func TestARequestThatTakesTooLongTimesOutAndAWriteSooner(t *testing.T) {
+	const get, post = "GET " + podsPath + "/a", "POST " + podsPath + "?fieldManager=waits"
+	for request, want := range map[string]time.Duration{
+		get: time.Minute, get + "?timeout=5s": 5 * time.Second, get + "?timeout=1h": time.Minute,
+		get + "?timeout=0": time.Minute, post: writeTimeout, post + "&timeout=5s": 5 * time.Second,
+		post + "&timeout=40s": 34 * time.Second,
+	} {
+		bubble.Run(t, request, func(t *testing.T) {
 			started := time.Now()
-			w := stuckAPI(t, stuck{}, nil).do("GET", podsPath+"/a"+query, "")
+			method, path, _ := strings.Cut(request, " ")
+			w := stuckAPI(t, stuck{}, nil).Do(method, path, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
 			assert.Equal(t, want, time.Since(started), "took")
 		})
 	}
 }
 
-func TestAWriteTimesOutSooner(t *testing.T) {
-	for query, want := range map[string]time.Duration{"": 34 * time.Second, "&timeout=5s": 5 * time.Second,
-		"&timeout=40s": 34 * time.Second} {
-		bubble.Test(t, func(t *testing.T) {
-			started := time.Now()
-			w := stuckAPI(t, stuck{}, nil).do("POST", podsPath+"?fieldManager=waits"+query,
-				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
-			wantStatus(t, w, 504, metav1.StatusReasonTimeout)
-			assert.Equal(t, want, time.Since(started), "%q took", query)
-		})
-	}
-}
-
-func TestABodyThatDoesNotComeTimesOut(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		client := stuckAPI(t, stuck{}, nil).serve()
-		body, half := io.Pipe()
-		bubble.Go(t, "test.client", func(context.Context) {
-			_, _ = half.Write([]byte(`{"kind":"Pod",`))
-		})
-		started := time.Now()
-		response, err := client.Post("http://api"+podsPath, "application/json", body)
-		half.Close()
-		require.NoError(t, err)
-		defer response.Body.Close()
-		if took := time.Since(started); response.StatusCode != 504 || took != writeTimeout {
-			t.Errorf("got %d after %v, want 504 after 34 seconds", response.StatusCode, took)
-		}
-	})
-}
-
 func TestAPanicBecomesAStatus(t *testing.T) {
-	status := wantStatus(t, stuckAPI(t, stuck{}, nil).do("DELETE", podsPath+"/a", ""), 500,
+	status := wantStatus(t, stuckAPI(t, stuck{}, nil).Do("DELETE", podsPath+"/a", ""), 500,
 		metav1.StatusReasonInternalError)
 	assert.True(t, strings.Contains(status.Message, "panic"), "message: got %q", status.Message)
 }
 
 func TestAnErrorNobodyThoughtOfHasNoReason(t *testing.T) {
-	wantStatus(t, stuckAPI(t, stuck{}, nil).do("POST", podsPath, podA), 500, "")
+	wantStatus(t, stuckAPI(t, stuck{}, nil).Do("POST", podsPath, podA), 500, "")
 }
 
 func TestWhatTheStorageCannotDoHasNoRoute(t *testing.T) {
 	a := stuckAPI(t, stuck{}, nil)
-	wantStatus(t, a.do("PATCH", podsPath+"/a", "{}"), 405, metav1.StatusReasonMethodNotAllowed)
-	wantStatus(t, a.do("PUT", podsPath+"/a", podA), 405, metav1.StatusReasonMethodNotAllowed)
+	wantStatus(t, a.Do("PATCH", podsPath+"/a", "{}"), 405, metav1.StatusReasonMethodNotAllowed)
+	wantStatus(t, a.Do("PUT", podsPath+"/a", podA), 405, metav1.StatusReasonMethodNotAllowed)
 }
 
 func TestTheLogHasNoCredentialsOfARequest(t *testing.T) {
@@ -170,7 +143,7 @@ func TestTheLogHasNoCredentialsOfARequest(t *testing.T) {
 	} {
 		t.Run(query, func(t *testing.T) {
 			a := newAPI(t)
-			a.do("GET", podsPath+query, "", "Authorization", "Bearer hunter2", "Cookie", "hunter2")
+			a.Do("GET", podsPath+query, "", "Authorization", "Bearer hunter2", "Cookie", "hunter2")
 			for _, got := range a.recorded(probe.RequestReceived, probe.RequestAnswered) {
 				assert.True(t, !strings.Contains(got, "hunter2") && strings.HasSuffix(got, "GET "+podsPath+want),
 					"got %q, want it to end in %q", got, podsPath+want)
@@ -240,49 +213,14 @@ func TestAfterADeadlineTheNextRequestIsServed(t *testing.T) {
 	}
 }
 
-func TestADeadlineThatIsNotReachedLeavesNothing(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		assert.Equal(t, [2]int{200, 200}, askTwice(t, func(http.ResponseWriter, *http.Request) {}))
-	})
-}
-
 // Whatever a client sends, it is told what is wrong with it: nothing here may become a 500.
-
-func FuzzListOptions(f *testing.F) {
-	f.Add("1", "Exact", "a=b", "metadata.name=a", "c", "1", "1", "true")
-	f.Add("-1", "", "a in (b,c),!d", "spec.nodeName!=x", "", "-5", "99999999999999999999", "")
-	f.Add("18446744073709551616", "NotOlderThan", "=", "a\\,b=c",
-		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "", "", "x")
-	f.Fuzz(func(t *testing.T, version, match, labels, fields, token, limit, timeout, initial string) {
-		a := newAPI(t)
-		query := url.Values{}
-		for name, value := range map[string]string{
-			"resourceVersion": version, "resourceVersionMatch": match, "labelSelector": labels, "fieldSelector": fields,
-			"continue": token, "limit": limit, "timeoutSeconds": timeout, "sendInitialEvents": initial,
-		} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
-		if w := a.do("GET", podsPath+"?"+query.Encode(), ""); w.Code >= 500 && w.Code != 504 {
-			t.Errorf("?%s: got %d %s", query.Encode(), w.Code, w.Body)
-		}
-		// A watch that may begin would not end: what is refused is.
-		query.Set("watch", "1")
-		_, err := podScope(t).listOpts(request(t, podsPath+"?"+query.Encode()))
-		if status := apierrors.APIStatus(nil); err != nil && (!errors.As(err, &status) || status.Status().Code >= 500) {
-			t.Errorf("?%s: got %v", query.Encode(), err)
-		}
-	})
-}
-
 func FuzzBodies(f *testing.F) {
 	f.Add("application/json", []byte(podA))
 	f.Add("application/yaml", []byte("kind: Pod\nmetadata: {name: a}\n"))
 	f.Add("application/vnd.kubernetes.protobuf", []byte("k8s\x00\n\x06\n\x02v1\x12\x00"))
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		a := newAPI(t)
-		w := a.do("POST", podsPath, string(body), "Content-Type", contentType)
+		w := a.Do("POST", podsPath, string(body), "Content-Type", contentType)
 		assert.True(t, w.Code < 500, "got %d %s", w.Code, w.Body)
 	})
 }

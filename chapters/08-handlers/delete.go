@@ -64,7 +64,7 @@ func decodeDeleteOptions(r *http.Request, body []byte, options *metav1.DeleteOpt
 	return nil
 }
 
-// DeleteCollection serves DELETE of a collection, or of what selectors pick from it.
+// DeleteCollection serves DELETE of a collection, or of the objects that selectors pick from it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/delete.go: DeleteCollection
 func (s *Scope) DeleteCollection(w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {

@@ -1,22 +1,14 @@
-// Package handlers is the HTTP surface of the API server: from a request line to a call of the registry, and from what
-// comes back to bytes.
+// Package handlers is the HTTP surface of the API server: it turns a request into a call of the registry, and the
+// result into bytes.
 //
-//   - installer.go: a table of all routes, found by asking each storage what it can do; rest.go: what can be asked.
-//   - handlers.go: [New], all routes in one handler; chain.go: what happens to every request on its way in and out.
-//   - get.go: one object, a list, or a watch, which share a route; watch.go: [WatchServer], the loop behind every
-//     open stream; watch_writer.go: where it goes; watch_encoder.go: one event, one frame.
-//   - create.go, update.go, delete.go: the writing verbs; decode.go: their options.
-//   - response.go: how an answer is written; errors.go: everything that goes wrong is a Status.
-//   - request_deadline.go: how a request ends that takes too long; wsstream.go: a watch over a websocket.
-//
-// Media types, bodies, tables' objects and compression are in internal/kube/negotiation. What kubectl needs besides,
+// Media types, bodies, tables' objects and compression are in internal/kube/negotiation. The rest that kubectl needs,
 // from patches to discovery, is in internal/server/apiserver, which plugs into [Config].
 //
 // # Goroutines
 //
-// A request runs in the goroutine that net/http gives it; a watch stays in it until the stream ends. Beside it runs
-// "handlers.deadline", which ends the request when its time is over; it is gone when the request is. A websocket has a
-// goroutine that reads from it.
+// A request runs in the goroutine that net/http gives it; a watch stays in that goroutine until the stream ends. A
+// second goroutine, "handlers.deadline", ends the request when its time is over, and ends with the request. A websocket
+// has a goroutine that reads from it.
 //
 // # Contract
 //

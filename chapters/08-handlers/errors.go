@@ -50,7 +50,7 @@ func toStatus(ctx context.Context, err error) *metav1.Status {
 }
 
 // WriteError answers with err as a Status, in a form that the client accepts, or else as JSON: a client that cannot
-// read it still sees the code.
+// read JSON still sees the code.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: ErrorNegotiated
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
@@ -84,7 +84,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 			"go run ./cmd/viz -server URL shows those of a cluster that has them"
 	}
 	err := negotiation.Refusal(http.StatusNotFound, "%s", message)
-	// by them clients know that no object is missing
+	// by these fields clients know that no object is missing
 	err.ErrStatus.Details = &metav1.StatusDetails{}
 	WriteError(w, r, err)
 }

@@ -33,7 +33,7 @@ func (s *Scope) GetResource(_ http.ResponseWriter, r *http.Request) (obj runtime
 // ListResource answers GET of a collection with a list or, with ?watch, a stream. Both have the same path and options;
 // only the length of the answer differs.
 //
-// The order of its steps decides which of several errors a client sees.
+// The order of the steps decides which of several errors a client sees.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: ListResource
 func (s *Scope) ListResource(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func (s *Scope) listOpts(r *http.Request) (metainternalversion.ListOptions, erro
 	if err := DecodeOptions(r, &opts); err != nil {
 		return opts, err
 	}
-	// A watch from "" or "0" has always begun with the current state. Make that explicit.
+	// A watch from "" or "0" has always begun with the current state: an option says so now.
 	metainternalversion.SetListOptionsDefaults(&opts, watchListEnabled)
 	problems := metainternalversionvalidation.ValidateListOptions(&opts, watchListEnabled)
 	problems = append(problems, validateTimeout(&opts)...)
@@ -114,7 +114,7 @@ func selectName(opts *metainternalversion.ListOptions, name string) error {
 	return nil
 }
 
-// handleWatch opens the watch and serves it until it ends. It returns only errors from before the first byte.
+// handleWatch opens the watch and serves it until it ends. It returns only errors that come before the first byte.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/get.go: handleWatch
 func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metainternalversion.ListOptions,
@@ -134,7 +134,7 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	if err != nil {
 		return err
 	}
-	// In any case stop the watch, and with it everything that feeds it.
+	// Every return stops the watch, and all that feeds it.
 	defer watching.Stop()
 	server, err := s.newWatchServer(r, watching, timeout, output, isWatchList(opts))
 	if err != nil {
@@ -152,7 +152,7 @@ func isWatchList(opts *metainternalversion.ListOptions) bool {
 	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks
 }
 
-// watchTimeout returns how long the watch may last: ?timeoutSeconds=, or a random time of one
+// watchTimeout returns the longest life of a watch: ?timeoutSeconds=, or a random time of one
 // to two minRequestTimeouts, so that clients that came together do not come back together. A
 // watch ignores `?timeout=`, which bounds other requests.
 //

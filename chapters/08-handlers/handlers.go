@@ -29,7 +29,7 @@ type Config struct {
 	// Storage holds the storage of each path: "pods", "pods/status", "pods/binding", "nodes"...
 	Storage map[string]Storage
 
-	Clock clock.WithTicker // by which requests and watches end
+	Clock clock.WithTicker // the clock by which requests and watches end
 	// Patience is the clock of waits for a client's socket; nil: Clock. A Clock that can be stopped needs another one
 	// here: otherwise a client that does not read would keep a handler until time goes on.
 	Patience clock.WithTicker
@@ -40,11 +40,11 @@ type Config struct {
 	Shutdown <-chan struct{}
 
 	// The parts of package apiserver. Each may be nil.
-	Meter  Meter                     // counts requests and what watches send
+	Meter  Meter                     // counts requests, and the frames of watches
 	Fields func(*Scope) FieldManager // called once for each path that can be updated
 }
 
-// Meter counts what the handlers do. Its methods are called from the goroutines of requests.
+// Meter counts requests and watches. Its methods are called from the goroutines of requests.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: RecordLongRunning
 // Differs: an interface, of which the metrics are one implementation.
@@ -59,7 +59,7 @@ type Meter interface {
 type WatchMeter interface {
 	// Sent counts a frame.
 	Sent(bytes int)
-	// Listed counts an initial state, and how long it took to send it.
+	// Listed counts an initial state, and the time until it was sent.
 	Listed(took time.Duration)
 }
 

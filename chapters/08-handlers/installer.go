@@ -74,8 +74,7 @@ func (a apiInstaller) install() []*Scope {
 // registerResourceHandlers registers the routes of one storage.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
-// Differs: the router is chi; upstream's is go-restful, with an adapter for each handler, such as
-// restfulListResource.
+// Differs: the router is chi; upstream's is go-restful, with an adapter for each handler, such as restfulListResource.
 func (a apiInstaller) registerResourceHandlers(path string, storage Storage) *Scope {
 	_, subresource, _ := strings.Cut(path, "/")
 	kinds, _, err := scheme.Scheme.ObjectKinds(storage.New())

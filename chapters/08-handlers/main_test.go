@@ -1,16 +1,20 @@
 package handlers
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +25,10 @@ import (
 	storage "listwatch/chapters/01-storage"
 	etcd3 "listwatch/chapters/02-etcd3"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/drawing"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
@@ -35,10 +42,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // api is a whole server half over an etcd in memory. Its clock is the real one, which in a bubble is the bubble's.
 type api struct {
-	t       *testing.T
-	handler http.Handler
-	log     *probe.Log
-	etcd    *mvcc.Store
+	apitest.API
+	log  *probe.Log
+	etcd *mvcc.Store
 
 	shutdown chan struct{} // closed by a test that lets the server end
 }
@@ -71,7 +77,7 @@ func newCachedAPI(t *testing.T) *api {
 func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *probe.Probe) storage.Interface) *api {
 	t.Helper()
 	codec := require.Value(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))(t)
-	a := &api{t: t, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096),
+	a := &api{API: apitest.API{T: t}, etcd: mvcc.New(clock.RealClock{}), log: probe.NewLog(clock.RealClock{}, 4096),
 		shutdown: make(chan struct{})}
 	for range firstVersion {
 		a.etcd.Put("/elsewhere", nil)
@@ -81,42 +87,29 @@ func buildAPI(t *testing.T, wrap func(*registry.Resource, storage.Interface, *pr
 	storages := map[string]Storage{}
 	for _, r := range registry.Resources() {
 		p := root.Resource(r.Name)
-		raw, err := etcd3.New(etcd3.Config{
+		raw := require.Value(etcd3.New(etcd3.Config{
 			Client: a.etcd, Codec: codec, NewFunc: r.NewFunc,
 			ResourcePrefix: r.Prefix, Clock: clock.RealClock{}, Probe: p,
-		})
-		require.NoError(t, err)
+		}))(t)
 		maps.Copy(storages, Storages(registry.Config{Resource: r, Storage: wrap(r, raw, p), Clock: clock.RealClock{},
 			Probe: p}))
 	}
-	a.handler = New(Config{Storage: storages, Clock: clock.RealClock{}, Probe: root, Shutdown: a.shutdown})
+	a.Handler = New(Config{Storage: storages, Clock: clock.RealClock{}, Probe: root, Shutdown: a.shutdown})
 	return a
 }
 
-// do serves one request. headers come in pairs.
-func (a *api) do(method, target, body string, headers ...string) *httptest.ResponseRecorder {
-	a.t.Helper()
-	r := httptest.NewRequestWithContext(a.t.Context(), method, target, strings.NewReader(body))
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	a.handler.ServeHTTP(w, r)
-	return w
-}
-
 // serve starts a real HTTP server over pipes, in a bubble.
-func (a *api) serve() *http.Client { return a.serveUntil(a.t.Context()) }
+func (a *api) serve() *http.Client { return a.serveUntil(a.T.Context()) }
 
 // serveUntil is serve, with requests whose contexts end when ctx does.
 func (a *api) serveUntil(ctx context.Context) *http.Client {
-	a.t.Helper()
+	a.T.Helper()
 	listener := pipenet.Listen()
-	server := &http.Server{Handler: a.handler, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: a.Handler, BaseContext: func(net.Listener) context.Context { return ctx }}
 	var group routine.Group
-	group.Go(a.t.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
+	group.Go(a.T.Context(), "test.server", func(context.Context) { _ = server.Serve(listener) })
 	client := listener.Client()
-	a.t.Cleanup(func() {
+	a.T.Cleanup(func() {
 		client.CloseIdleConnections()
 		_ = server.Close()
 		group.Wait()
@@ -128,36 +121,11 @@ func (a *api) serveUntil(ctx context.Context) *http.Client {
 // firstVersion is how many revisions there are before the API is.
 const firstVersion = 5
 
-const podsPath = "/api/v1/namespaces/default/pods"
+const podsPath, podA = apitest.PodsPath, apitest.PodA
 
-const podA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},` +
-	`"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
+var wantStatus = apitest.WantStatus
 
-// create posts a pod and fails the test unless it is created.
-func (a *api) create(pod string) {
-	a.t.Helper()
-	w := a.do("POST", podsPath, pod)
-	require.Equal(a.t, http.StatusCreated, w.Code, "create: got %d %s", w.Code, w.Body)
-}
-
-// into decodes the answer's JSON.
-func into[T any](t *testing.T, body io.Reader) T {
-	t.Helper()
-	var value T
-	require.NoError(t, json.NewDecoder(body).Decode(&value), "decode %T", value)
-	return value
-}
-
-// wantStatus fails the test unless the answer is a Status with code and reason.
-func wantStatus(t *testing.T, w *httptest.ResponseRecorder, code int, reason metav1.StatusReason) metav1.Status {
-	t.Helper()
-	text := w.Body.String()
-	status := into[metav1.Status](t, w.Body)
-	assert.True(t, w.Code == code && int(status.Code) == code && status.Reason == reason &&
-		status.Kind == "Status" && status.Status == metav1.StatusFailure,
-		"got %d %s, want %d %s", w.Code, text, code, reason)
-	return status
-}
+func into[T any](t testing.TB, body io.Reader) T { return apitest.Into[T](t, body) }
 
 // frame is one line of a watch.
 type frame struct {
@@ -189,4 +157,67 @@ func (a *api) recorded(wanted ...probe.Point) []string {
 		lines = append(lines, strings.Join(words, " "))
 	}
 	return lines
+}
+
+// The drawing of a stream: one answer of a minute, frame by frame, with the second at which the client has each.
+func TestTheDrawingOfAStreamIsOfThisServer(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		a := newCachedAPI(t)
+		client := a.serve()
+		began := time.Now()
+		response, err := client.Get("http://api" + podsPath + "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		// The headers are here, and nothing has happened yet.
+		assert.True(t, response.Header.Get("Content-Type") == "application/json" &&
+			slices.Equal(response.TransferEncoding, []string{"chunked"}), "got %v %v", response.Header,
+			response.TransferEncoding)
+		d := drawing.New("stream.svg", 216)
+		at := func(second float64) int { return 40 + int(second*9.4) }
+		d.Text(16, 24, "", "GET …/pods?watch=1&timeoutSeconds=60")
+		d.Path("way", "M%d 104H%d", at(0), at(60))
+		time.AfterFunc(15*time.Second, func() { a.Create(podA) })
+		time.AfterFunc(35*time.Second, func() { a.Do("DELETE", podsPath+"/a", "") })
+		d.Text(at(0)-10, 70, "", "%d, headers", response.StatusCode)
+		lines := bufio.NewScanner(response.Body)
+		last := -1.0
+		var types []watch.EventType
+		for n := 0; lines.Scan(); n++ {
+			var f frame
+			require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
+			pod := into[corev1.Pod](t, bytes.NewReader(f.Object))
+			assert.True(t, pod.Kind == "Pod" && pod.APIVersion == "v1" && pod.ResourceVersion != "" &&
+				(pod.Annotations[metav1.InitialEventsAnnotationKey] == "true") == (n == 0), "%s: got %+v", f.Type, pod)
+			types = append(types, f.Type)
+			second := time.Since(began).Seconds()
+			if f.Type == "BOOKMARK" && second > 50 {
+				second = 58 // about: the cacher's timer is random
+			}
+			d.In("queue", func() { d.Box(at(second)-4, 92, 8, 24, "fill") })
+			y := 138
+			if second-last < 4 {
+				y = 160
+			}
+			class := "mid"
+			if second > 50 {
+				class = "end"
+			} else if second < 5 {
+				class = ""
+			}
+			d.Text(at(second), y, class, "%s", f.Type)
+			last = second
+		}
+		assert.EqualSlices(t, []watch.EventType{watch.Bookmark, watch.Added, watch.Modified, watch.Deleted,
+			watch.Bookmark}, types)
+		second := time.Since(began).Seconds()
+		assert.True(t, lines.Err() == nil && second == 60, "the end: got %v after %v s, want a clean one", lines.Err(),
+			second)
+		d.Path("cross", "M%d 94v20", at(second))
+		d.Text(at(second), 70, "end", "a clean end")
+		for tick := 0; tick <= 60; tick += 15 {
+			d.Text(at(float64(tick)), 186, "mid soft", "%s", fmt.Sprint(tick, " s"))
+		}
+		d.Text(16, 208, "soft", "From the headers on there is no status any more: an error is a frame, or an end.")
+		d.Check(t)
+	})
 }

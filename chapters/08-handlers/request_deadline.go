@@ -14,7 +14,7 @@ import (
 // errDeadlineExceeded is the cause that ends a request's context when its time is over.
 var errDeadlineExceeded = errors.New("request timeout")
 
-// writeGrace is how long after the end of its time a request may still write its answer.
+// writeGrace is the time, after a request's limit, in which the request may still write its answer.
 const writeGrace = 10 * time.Second
 
 // longAgo is a moment at which every read and write should have been finished.
@@ -34,16 +34,16 @@ type requestDeadline struct {
 	fired bool // written by run, read when it has ended
 }
 
-// withDeadline returns a context that ends with [errDeadlineExceeded] after limit. A watch ends by a timer of its own;
-// its context ends a [writeGrace] later, only to bound a write to a client that does not read. The caller must call
-// done, which returns when the deadline's goroutine has ended.
+// withDeadline returns a context that ends with [errDeadlineExceeded] after limit. A watch ends by its own timer; its
+// context ends a [writeGrace] later, only to bound a write to a client that does not read. The caller must call done,
+// which returns when the deadline's goroutine has ended.
 //
 // A connection on which a deadline was set must not serve another request: net/http has seen a read fail, takes the
 // client for gone, and would start every further request with a context that is done. So the answer to a timeout has
 // "Connection: close"; if there is no answer, done cuts the connection, by a panic.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go: WithRequestDeadline
-// Differs: upstream puts no deadline on reads and writes; there a stuck one lasts until the transport gives up.
+// Differs: upstream puts no deadline on reads and writes; there a stuck call lasts until the transport gives up.
 func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time.Duration,
 	watch bool) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -63,8 +63,8 @@ func (s *Server) withDeadline(w http.ResponseWriter, r *http.Request, limit time
 	}
 }
 
-// run waits for the end of the request, or of its time. The grace is by the patience clock, so that it also ends in a
-// held world.
+// run waits for the end of the request, or of its time. The patience clock measures the grace, which therefore also
+// ends in a held world.
 func (d *requestDeadline) run(ctx context.Context) {
 	if routine.Sleep(ctx, d.clock, d.limit) != nil {
 		return // the request has ended in time
@@ -83,11 +83,11 @@ func (d *requestDeadline) run(ctx context.Context) {
 func (d *requestDeadline) exceed() {
 	d.fired = true
 	d.cancel(errDeadlineExceeded)
-	// A writer without deadlines, as a test's recorder, does not block either.
+	// A writer without deadlines, such as a test's recorder, does not block.
 	_ = d.conn.SetReadDeadline(longAgo)
 }
 
-// announced is a context with a Deadline by any clock, at which it does not end by itself.
+// announced is a context with a Deadline by any clock. It does not end by itself at that time.
 //
 // Differs: upstream's is context.WithTimeout, which knows only the wall clock.
 type announced struct {
@@ -95,5 +95,4 @@ type announced struct {
 	end time.Time
 }
 
-// Deadline returns the end.
 func (c announced) Deadline() (end time.Time, ok bool) { return c.end, true }

@@ -19,7 +19,7 @@ func (s *Scope) Answer(serve func(http.ResponseWriter, *http.Request) (obj runti
 	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, serve) }
 }
 
-// answer negotiates before it calls serve: a client that cannot read the answer must not change anything.
+// answer negotiates before it calls serve: a request whose client cannot read the answer must not change anything.
 func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter,
 	*http.Request) (obj runtime.Object, code int, err error)) {
 	output, err := negotiation.Output(r)
@@ -64,11 +64,11 @@ func (s *Scope) rows(obj runtime.Object, options *metav1.TableOptions) (*metav1.
 }
 
 // writeObject encodes obj and writes the whole answer, compressed if it is large and the client accepts that. It
-// encodes a list item by item, so that a large one is never in memory twice. An object that cannot be encoded is a 500
-// before the header is written; afterwards writeObject cuts the connection.
+// encodes a list item by item, so that a large one is never in memory twice. If an object cannot be encoded, the answer
+// is 500 before the header is written; after that writeObject cuts the connection.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: SerializeObject
-// Differs: an object that cannot be YAML, because of a control character, is sent as JSON; upstream answers 500.
+// Differs: an object with a control character, which YAML cannot express, is sent as JSON; upstream answers 500.
 func writeObject(w http.ResponseWriter, r *http.Request, code int, output negotiation.MediaType, obj runtime.Object) {
 	w.Header().Set("Content-Type", output.Name)
 	w.Header().Set("Cache-Control", "no-cache, private")

@@ -16,7 +16,7 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: Storage
 type Storage interface {
-	// Describe returns what is known about the resource, or about the parent of a subresource.
+	// Describe returns the description of the resource, or of the parent of a subresource.
 	Describe() *registry.Resource
 	// New returns an empty object of the kind that a request's body holds.
 	New() runtime.Object
@@ -84,19 +84,3 @@ type CollectionDeleter interface {
 	DeleteCollection(ctx context.Context, namespace string, options *metav1.DeleteOptions,
 		listOptions *metainternalversion.ListOptions) (runtime.Object, error)
 }
-
-// The registry's storages implement these interfaces.
-var (
-	_ Storage           = (*registry.Store)(nil)
-	_ Getter            = (*registry.Store)(nil)
-	_ Lister            = (*registry.Store)(nil)
-	_ Watcher           = (*registry.Store)(nil)
-	_ Creater           = (*registry.Store)(nil)
-	_ Updater           = (*registry.Store)(nil)
-	_ GracefulDeleter   = (*registry.Store)(nil)
-	_ CollectionDeleter = (*registry.Store)(nil)
-
-	_ Getter       = (*registry.StatusREST)(nil)
-	_ Updater      = (*registry.StatusREST)(nil)
-	_ NamedCreater = (*registry.BindingREST)(nil)
-)

@@ -44,7 +44,7 @@ func (s *Scope) Update(r *http.Request, change registry.UpdatedObjectInfo, force
 type newObject struct {
 	scope             *Scope
 	obj               runtime.Object
-	option, userAgent string // name the client for the field manager
+	option, userAgent string // the client's name, for the field manager
 }
 
 // UpdatedObject is the [registry.UpdatedObjectInfo] of a PUT. It returns a new copy each time,
@@ -57,7 +57,7 @@ func (n newObject) UpdatedObject(_ context.Context,
 	if uid := accessor.GetUID(); uid != "" {
 		precondition := &storage.Preconditions{UID: &uid}
 		if err := precondition.Check(accessor.GetName(), old); err != nil {
-			return nil, err // the registry makes 409 of it
+			return nil, err // the registry turns it into a 409
 		}
 	}
 	n.scope.Resource.Strategy.Default(obj)

@@ -64,7 +64,7 @@ func (s *Scope) newWatchServer(r *http.Request, watching watch.Interface, timeou
 	}, nil
 }
 
-// stream is where a [WatchServer] writes to. Each frame is one Write.
+// stream is the destination of a [WatchServer]. Each frame is one Write.
 type stream interface {
 	io.Writer
 	// Flush sends what was written.
@@ -93,9 +93,7 @@ func (s *WatchServer) HandleHTTP(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return errors.New("unable to start watch - can't get http.Flusher: " + r.Proto)
 	}
-	compressed := s.awaited && negotiation.AcceptsGzip(r)
-	writer := newWatchWriter(w, flusher, s.media.Name, compressed)
-	s.run(r.Context(), r, writer)
+	s.run(r.Context(), r, newWatchWriter(w, flusher, s.media.Name))
 	return nil
 }
 
@@ -145,7 +143,7 @@ func (s *WatchServer) serve(ctx context.Context, to stream, timeout <-chan time.
 }
 
 // unlessShutDown returns other, or the true reason: a server that shuts down ends the contexts of its requests and cuts
-// connections, as a client does. It closes Shutdown before that.
+// connections, as a client does. The server closes Shutdown before that.
 func (s *WatchServer) unlessShutDown(other string) string {
 	if s.scope.server.shutsDown() {
 		return serverShutsDown
@@ -177,7 +175,7 @@ func (s *WatchServer) send(to stream, event watch.Event, events <-chan watch.Eve
 	return nil
 }
 
-// observeWatchList measures, once, how long the initial state took.
+// observeWatchList measures, once, the time until the initial state was sent.
 func (s *WatchServer) observeWatchList(obj runtime.Object) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil || !negotiation.EndsInitialEvents(accessor) {

@@ -17,10 +17,10 @@ import (
 //
 //	{"type":"ADDED","object":{"kind":"Pod",...}}
 //
-// and needs no delimiter, because the end of a JSON object is known. It is used by one goroutine.
+// A frame needs no delimiter, because the end of a JSON object is known. One goroutine uses the encoder.
 //
 // An object that keeps its encodings (runtime.CacheableObject) caches the whole frame under an identifier for
-// everything that the frame depends on: form, conversion and event type. The first watcher encodes it, the others copy.
+// everything that the frame depends on: form, conversion and event type. The first watcher encodes, the others copy.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: watchEncoder
 // Differs: upstream has an encoder for the object and one for the event around it; the latter is two constants here.
@@ -90,8 +90,8 @@ func (e *watchEncoder) doEncode(obj runtime.Object, w io.Writer) error {
 }
 
 // dropHeaders leaves the column definitions out of every table after the first. [Scope.rows]
-// reads NoHeaders; a bookmark is a row, too, and counts as the first. What was encoded with the
-// columns is another encoding than what comes now, so the identifiers change as well.
+// reads NoHeaders; a bookmark is a row, too, and counts as the first. A frame with the columns
+// differs from a frame without, so the identifiers change as well.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: (*watchEncoder).doEncode
 // Differs: upstream sets NoHeaders while it encodes. A watcher whose first event was encoded
@@ -101,7 +101,7 @@ func (e *watchEncoder) dropHeaders(obj runtime.Object) {
 		return
 	}
 	if _, ok := obj.(*metav1.Status); ok {
-		return // it was no table
+		return // the object is no table
 	}
 	e.options.NoHeaders = true
 	clear(e.identifier)

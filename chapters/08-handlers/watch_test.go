@@ -32,52 +32,11 @@ func next(t *testing.T, lines *bufio.Scanner) frame {
 	return f
 }
 
-func TestAWatchStreamsOneLineForEachEvent(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		a := newCachedAPI(t)
-		client := a.serve()
-		started := time.Now()
-		response, err := client.Get("http://api" + podsPath + "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60")
-		require.NoError(t, err)
-		defer response.Body.Close()
-		// The headers are here, and nothing has happened yet.
-		if response.StatusCode != 200 || response.Header.Get("Content-Type") != "application/json" ||
-			!slices.Equal(response.TransferEncoding, []string{"chunked"}) {
-			t.Errorf("got %s %v %v", response.Status, response.Header, response.TransferEncoding)
-		}
-		lines := bufio.NewScanner(response.Body)
-		bookmark := into[corev1.Pod](t, strings.NewReader(string(next(t, lines).Object)))
-		assert.True(t, bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true" && bookmark.Kind == "Pod",
-			"first: got %+v, want the end of the initial events", bookmark)
-		a.create(podA)
-		a.do("DELETE", podsPath+"/a", "")
-		var got []watch.EventType
-		var version string
-		for lines.Scan() {
-			f := frame{}
-			require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
-			pod := into[corev1.Pod](t, strings.NewReader(string(f.Object)))
-			assert.True(t, pod.Kind == "Pod" && pod.APIVersion == "v1" && pod.ResourceVersion != "",
-				"%s: got %+v", f.Type, pod)
-			if f.Type != watch.Bookmark {
-				got = append(got, f.Type)
-			} else {
-				version = pod.ResourceVersion
-			}
-		}
-		assert.EqualSlices(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted}, got)
-		assert.True(t, version != "", "no bookmark before the end")
-		if elapsed := time.Since(started); lines.Err() != nil || elapsed != time.Minute {
-			t.Errorf("the end: got %v after %v, want a clean one after a minute", lines.Err(), elapsed)
-		}
-	})
-}
-
 func TestDeprecatedWatchPathsWatch(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
-		a.create(podA)
+		a.Create(podA)
 		for _, path := range []string{"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods",
 			"/api/v1/watch/namespaces/default/pods/a"} {
 			response := require.Value(client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1"))(t)
@@ -92,11 +51,10 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		client := a.serve()
-		a.create(podA)
+		a.Create(podA)
 		path := podsPath + "?watch=1&timeoutSeconds=1"
 		response := require.Value(client.Get("http://api" + path))(t)
-		_, err := io.ReadAll(response.Body)
-		require.True(t, err == nil, err)
+		require.Value(io.ReadAll(response.Body))(t)
 		synctest.Wait()
 		want := []string{
 			"PredicateChosen everything under /registry/pods/default/ default",
@@ -118,23 +76,9 @@ func TestTheProbesTellTheStoryOfAStream(t *testing.T) {
 	})
 }
 
-func TestAWatchOfLostHistoryIsToldSoInTheStream(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		a := newCachedAPI(t)
-		for _, accept := range []string{"application/json", tableV1} {
-			w := a.do("GET", podsPath+"?watch=1&resourceVersion=1", "", "Accept", accept)
-			f := next(t, bufio.NewScanner(w.Body))
-			status := into[metav1.Status](t, strings.NewReader(string(f.Object)))
-			assert.True(t, w.Code == 200 && f.Type == watch.Error && status.Code == 410 &&
-				status.Reason == metav1.StatusReasonExpired,
-				"%s: got %d, %s %+v", accept, w.Code, f.Type, status)
-		}
-	})
-}
-
 func TestWhoAsksForTheFutureIsToldWhenToComeAgain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		w := newCachedAPI(t).do("GET", podsPath+"?resourceVersion=999999999", "")
+		w := newCachedAPI(t).Do("GET", podsPath+"?resourceVersion=999999999", "")
 		wantStatus(t, w, 504, metav1.StatusReasonTimeout)
 		assert.Equal(t, "1", w.Header().Get("Retry-After"))
 	})

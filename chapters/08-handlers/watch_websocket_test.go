@@ -1,21 +1,15 @@
 package handlers
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gorilla/websocket"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -26,15 +20,9 @@ import (
 )
 
 // dial opens a websocket to the API, over a pipe.
-func dial(
-	t *testing.T, client *http.Client, path string, header http.Header,
-) (*websocket.Conn, *http.Response, error) {
+func dial(t *testing.T, client *http.Client, path string, header http.Header) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
-	dialer := websocket.Dialer{NetDialContext: func(
-		ctx context.Context, network, address string,
-	) (net.Conn, error) {
-		return client.Transport.(*http.Transport).DialContext(ctx, network, address)
-	}}
+	dialer := websocket.Dialer{NetDialContext: client.Transport.(*http.Transport).DialContext}
 	return dialer.DialContext(t.Context(), "ws://api"+path, header)
 }
 
@@ -50,10 +38,9 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
 		conn := mustDial(t, a.serve(), podsPath+"?watch=1&timeoutSeconds=60")
-		a.create(podA)
-		require.NoError(t, conn.WriteMessage(websocket.TextMessage,
-			[]byte("what a client says is ignored")))
-		a.do("DELETE", podsPath+"/a", "")
+		a.Create(podA)
+		require.NoError(t, conn.WriteMessage(websocket.TextMessage, []byte("what a client says is ignored")))
+		a.Do("DELETE", podsPath+"/a", "")
 		var got []watch.EventType
 		for {
 			kind, message, err := conn.ReadMessage()
@@ -62,21 +49,18 @@ func TestAWebsocketGetsOneMessageForEachEvent(t *testing.T) {
 					strings.Contains(err.Error(), "timeoutSeconds is over"), "the end: got %v", err)
 				break
 			}
-			assert.True(t, kind == websocket.TextMessage &&
-				strings.Count(string(message), "\n") == 1,
+			assert.True(t, kind == websocket.TextMessage && strings.Count(string(message), "\n") == 1,
 				"got message of type %d: %q", kind, message)
 			f := into[frame](t, strings.NewReader(string(message)))
 			got = append(got, f.Type)
 		}
-		assert.EqualSlices(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted},
-			got)
+		assert.EqualSlices(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted}, got)
 		synctest.Wait()
 		assert.Equal(t, 2, len(a.recorded(probe.WireOpened, probe.WireClosed)), "probes")
 	})
 }
 
-// TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as they do when
-// a server is shut down.
+// TestAStreamThatEndsWithTheServerSaysSo lets the requests' contexts end, too, as when a server is shut down.
 func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newCachedAPI(t)
@@ -94,24 +78,19 @@ func TestAStreamThatEndsWithTheServerSaysSo(t *testing.T) {
 		_, err = io.Copy(io.Discard, response.Body)
 		assert.True(t, err == nil, "the other stream's end: got %v", err)
 		synctest.Wait()
-		if got, want := a.recorded(probe.WireClosed),
-			[]string{"WireClosed the server shuts down",
-				"WireClosed the server shuts down"}; !slices.Equal(got, want) {
-			t.Errorf("got %q", got)
-		}
+		got, want := a.recorded(probe.WireClosed),
+			[]string{"WireClosed the server shuts down", "WireClosed the server shuts down"}
+		assert.True(t, slices.Equal(got, want), "got %q", got)
 	})
 }
 
 func TestAPageFromElsewhereGetsNoWebsocket(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		client := newCachedAPI(t).serve()
-		_, response, err := dial(t, client, podsPath+"?watch=1",
-			http.Header{"Origin": {"https://elsewhere.test"}})
-		require.True(t, err != nil && response.StatusCode == http.StatusForbidden, "got %v, %v",
-			response, err)
+		_, response, err := dial(t, client, podsPath+"?watch=1", http.Header{"Origin": {"https://elsewhere.test"}})
+		require.True(t, err != nil && response.StatusCode == http.StatusForbidden, "got %v, %v", response, err)
 		status := into[metav1.Status](t, response.Body)
-		assert.True(t, status.Code == 403 && status.Reason == metav1.StatusReasonForbidden,
-			"got %+v", status)
+		assert.True(t, status.Code == 403 && status.Reason == metav1.StatusReasonForbidden, "got %+v", status)
 	})
 }
 
@@ -144,73 +123,9 @@ func TestAWebsocketsSubprotocolIsAnswered(t *testing.T) {
 			}
 			assert.Equal(t, c.want, conn.Subprotocol(), "%q", c.protocols)
 			kind, _, err := conn.ReadMessage() // text, whatever the name of the protocol promises
-			assert.True(t, kind == websocket.TextMessage ||
-				websocket.IsCloseError(err, websocket.CloseNormalClosure),
+			assert.True(t, kind == websocket.TextMessage || websocket.IsCloseError(err, websocket.CloseNormalClosure),
 				"%q: got %v %v", c.protocols, kind, err)
 			conn.Close()
 		}
 	})
-}
-
-func TestAWatchListIsCompressedForThoseWhoAskAndEachFlushArrives(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		a := newCachedAPI(t)
-		client := a.serve()
-		a.create(podA)
-		const watchList = "?watch=1&allowWatchBookmarks=true&timeoutSeconds=60"
-		for query, want := range map[string]string{watchList: "gzip",
-			"?watch=1&resourceVersion=6&timeoutSeconds=60": ""} {
-			request, _ := http.NewRequestWithContext(t.Context(), "GET",
-				"http://api"+podsPath+query, nil)
-			request.Header.Set("Accept-Encoding",
-				"gzip") // set by hand, it is not undone by the client
-			response := require.Value(client.Do(request))(t)
-			defer response.Body.Close()
-			assert.Equal(t, want, response.Header.Get("Content-Encoding"), "%s: got encoding",
-				query)
-			if want == "" {
-				continue
-			}
-			plain := require.Value(gzip.NewReader(response.Body))(t)
-			lines := bufio.NewScanner(plain)
-			for _, want := range []watch.EventType{watch.Added, watch.Bookmark} {
-				f := next(t, lines)
-				assert.Equal(t, want, f.Type)
-			}
-			started := time.Now()
-			a.create(strings.Replace(podA, `"a"`, `"b"`, 1))
-			if f := next(t, lines); f.Type != watch.Added || time.Since(started) != 0 {
-				t.Errorf("got %s after %v", f.Type, time.Since(started))
-			}
-		}
-	})
-}
-
-func TestALargeListIsCompressedForThoseWhoAskAndASmallOneIsNot(t *testing.T) {
-	a := newAPI(t)
-	pod := strings.Replace(podA, `"web"`,
-		fmt.Sprintf(`"web"},"annotations":{"k":%q`, strings.Repeat("x", 10<<10)), 1)
-	for i := range 20 {
-		a.create(strings.Replace(pod, `"a"`, fmt.Sprintf(`"p%d"`, i), 1))
-	}
-	for _, c := range []struct{ query, accept, want string }{
-		{"", "gzip", "gzip"}, {"", "br, gzip;q=0.5", "gzip"}, {"", "", ""},
-		{"", "gzip;q=0", ""}, {"?limit=2", "gzip",
-			""},
-	} {
-		w := a.do("GET", podsPath+c.query, "", "Accept-Encoding", c.accept)
-		assert.Equal(t, c.want, w.Header().Get("Content-Encoding"), "%q, %q", c.query, c.accept)
-		var body io.Reader = w.Body
-		if c.want == "gzip" {
-			plain := require.Value(gzip.NewReader(body))(t)
-			body = plain
-		}
-		want := 20
-		if c.query != "" {
-			want = 2
-		}
-		list := into[corev1.PodList](t, body)
-		assert.True(t, len(list.Items) == want && list.Kind == "PodList",
-			"%q, %q: got %d items of a %s", c.query, c.accept, len(list.Items), list.Kind)
-	}
 }

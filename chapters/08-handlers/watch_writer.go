@@ -1,54 +1,29 @@
 package handlers
 
-import (
-	"io"
-	"net/http"
+import "net/http"
 
-	"listwatch/internal/kube/negotiation"
-)
-
-// watchWriter writes the frames of a watch to the response, perhaps compressed. It is used by one goroutine.
+// watchWriter writes the frames of a watch to the response. It is used by one goroutine.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: watchResponseWriter
+// Differs: never compressed; upstream compresses a watch-list, each flush as a gzip member of its own.
 type watchWriter struct {
-	io.Writer // the response, or members
-
+	http.ResponseWriter
 	flusher http.Flusher
-	members *negotiation.Members // nil: not compressed
 }
 
-var _ stream = (*watchWriter)(nil)
-
-// newWatchWriter sends the headers at once, so that the client knows that it watches before the first event.
-func newWatchWriter(w http.ResponseWriter, flusher http.Flusher, mediaType string, compressed bool) *watchWriter {
-	out := &watchWriter{Writer: w, flusher: flusher}
+// newWatchWriter sends the headers at once, so that the client knows before the first event that its watch has begun.
+func newWatchWriter(w http.ResponseWriter, flusher http.Flusher, mediaType string) watchWriter {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Cache-Control", "no-cache, private")
-	if compressed {
-		out.members = &negotiation.Members{To: w}
-		out.Writer = out.members
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Add("Vary", "Accept-Encoding")
-	}
 	w.WriteHeader(http.StatusOK)
 	flusher.Flush()
-	return out
+	return watchWriter{w, flusher}
 }
 
-// Flush sends what was written.
-func (w *watchWriter) Flush() error {
-	if w.members != nil {
-		if err := w.members.Flush(); err != nil {
-			return err
-		}
-	}
+func (w watchWriter) Flush() error {
 	w.flusher.Flush()
 	return nil
 }
 
-// Close ends the stream. A chunked answer has no place for a reason.
-func (w *watchWriter) Close(string, bool) {
-	if w.members != nil {
-		_ = w.members.Close() // an error: the client has gone
-	}
-}
+// Close does nothing: a chunked answer has no place for a reason.
+func (watchWriter) Close(string, bool) {}

@@ -14,19 +14,18 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// wsStream sends frames as the messages of a websocket, one each: it is the server's end of it. One goroutine writes to
-// it.
+// wsStream is the server's end of a websocket. It sends each frame as one message. One goroutine writes to it.
 type wsStream struct {
 	conn     *websocket.Conn
 	patience clock.Clock        // of the client's socket
-	gone     context.CancelFunc // called when the client is
+	gone     context.CancelFunc // called when the client is gone
 	group    routine.Group
 }
 
 // wantsWebsocket reports whether the client asks for a websocket.
 func wantsWebsocket(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
 
-// upgrade turns a request into a websocket, or refuses it and returns nil. It refuses a page from elsewhere that makes
+// upgrade turns a request into a websocket, or refuses it and returns nil. It refuses a page of another site that makes
 // a browser connect here. The context ends when the client is gone; the caller must close the stream.
 //
 // The stream reads what the client sends, and ignores it. That is the only way to learn that the client has gone,
@@ -54,17 +53,16 @@ func upgrade(w http.ResponseWriter, r *http.Request, patience clock.Clock) (cont
 
 const (
 	protocolHeader = "Sec-Websocket-Protocol"
-	// bearerProtocolPrefix begins a subprotocol that is a token: a page cannot set other headers of
-	// a websocket.
+	// bearerProtocolPrefix begins a subprotocol that is a token: a page cannot set other headers of a websocket.
 	bearerProtocolPrefix = "base64url.bearer.authorization.k8s.io."
 )
 
 // subprotocol returns the subprotocol that the client names besides a token, or "" if it names none. A browser fails
-// unless the answer repeats it; it changes nothing in the messages. Errors: 400 for more than one, 401 for a token
+// unless the answer repeats that name; the messages do not depend on it. Errors: 400 for more than one, 401 for a token
 // without one, or for two tokens.
 //
 // Upstream: k8s.io/apiserver/pkg/authentication/request/websocket/protocol.go: ProtocolAuthenticator
-// Differs: any token will do.
+// Differs: every token is accepted.
 func subprotocol(r *http.Request) (string, error) {
 	var named, tokens []string
 	for _, value := range r.Header.Values(protocolHeader) {
@@ -106,7 +104,7 @@ func (s *wsStream) Write(p []byte) (int, error) {
 // Flush has nothing to do: a message is sent when it is written.
 func (s *wsStream) Flush() error { return nil }
 
-// ignoreReceives runs until the connection is closed, by whichever side.
+// ignoreReceives runs until either side closes the connection.
 //
 // Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go: IgnoreReceivesWithLogger
 func (s *wsStream) ignoreReceives(context.Context) {
@@ -118,11 +116,11 @@ func (s *wsStream) ignoreReceives(context.Context) {
 	}
 }
 
-// goodbyeTime is how long a client may take to read why the stream ends, by a clock that does not stop with the world.
+// goodbyeTime is the time in which a client may read why the stream ends, by a clock that does not stop with the world.
 const goodbyeTime = time.Second
 
-// Close says why, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000. It
-// returns when nothing of the stream is left.
+// Close sends the reason, if the client listens, and closes the connection: 1001 if the whole server ends, else 1000.
+// It returns when nothing of the stream is left.
 func (s *wsStream) Close(reason string, goingAway bool) {
 	code := websocket.CloseNormalClosure
 	if goingAway {

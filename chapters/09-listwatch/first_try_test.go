@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/server/pipenet"
 )
@@ -91,18 +89,4 @@ func Example_decodeUntilTheFirstError() {
 		fmt.Println(lists, "lists in an hour without a change, because of", failures)
 	})
 	// Output: 12 lists in an hour without a change, because of map[EOF:12]
-}
-
-// TestTheStreamWatcherInTheTriesPlace watches the servers of the tries.
-func TestTheStreamWatcherInTheTriesPlace(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		began := time.Now()
-		w := openWatch(t, serve(t, quiet), nil)
-		<-w.ResultChan()
-		if got := describe(<-w.ResultChan()); got != "ADDED b@2" || time.Since(began) != time.Hour {
-			t.Errorf("got %s after %v, want b after an hour", got, time.Since(began))
-		}
-		w.Stop()
-		assert.Equal(t, "", collect(openWatch(t, serve(t, brief), nil)), "a stream that ends in good order brings")
-	})
 }

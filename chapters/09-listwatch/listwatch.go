@@ -24,8 +24,6 @@ type ListWatch struct {
 	optionsModifier func(*metav1.ListOptions)
 }
 
-var _ reflector.ListerWatcher = (*ListWatch)(nil)
-
 // ListWatch returns a ListWatch of one resource, in one namespace or, with "", in all. optionsModifier, which may be
 // nil, changes the options of every list and watch before they are sent: this is where selectors are put in.
 //

@@ -90,7 +90,7 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 					`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
 				return
 			}
-			io.Copy(w, r.Body)
+			_, _ = io.Copy(w, r.Body)
 		})
 		c := s.rest(func(c *Config) { c.UserAgent = "test" })
 		var created corev1.Pod
@@ -114,17 +114,16 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 
 func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := serve(t, sending())
+		s := serve(t, frameless())
 		lw := s.rest(nil).ListWatch("pods", "default", func(o *metav1.ListOptions) {
 			o.FieldSelector = "spec.nodeName=n"
 		})
-		lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
+		_, _ = lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0", Limit: 500})
 		sendInitialEvents, seconds := true, int64(590)
-		w, err := lw.Watch(t.Context(), metav1.ListOptions{
+		w := require.Value(lw.Watch(t.Context(), metav1.ListOptions{
 			SendInitialEvents: &sendInitialEvents, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 			AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
-		})
-		require.NoError(t, err)
+		}))(t)
 		collect(w)
 		want := "0s GET /api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3Dn&limit=500&resourceVersion=0\n" +
 			"0s GET /api/v1/namespaces/default/pods?allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn" +
@@ -198,7 +197,7 @@ func TestStreamOfAnotherContentTypeIsRefused(t *testing.T) {
 		_, err := s.rest(nil).ListWatch("pods", "", nil).Watch(t.Context(), metav1.ListOptions{})
 		assert.True(t, err != nil && strings.Contains(err.Error(), "protobuf"),
 			"got %v, want an error that names the content type", err)
-		s.wantServing(t, 0)
+		s.wantIdle(t)
 	})
 }
 
@@ -243,8 +242,8 @@ func TestRetries(t *testing.T) {
 			"1 attempts in 0s: EOF"},
 		{"a write is repeated when the server asks for it", "create", times(1, busy, emptyList),
 			"2 attempts in 2s: ok"},
-		{"a watch after 429", "watch", times(1, busy, sending()), "2 attempts in 2s: ok"},
-		{"a watch on a connection that broke", "watch", times(2, hangUp, sending()), "3 attempts in 2s: ok"},
+		{"a watch after 429", "watch", times(1, busy, frameless()), "2 attempts in 2s: ok"},
+		{"a watch on a connection that broke", "watch", times(2, hangUp, frameless()), "3 attempts in 2s: ok"},
 		{"a watch on a connection that keeps breaking is closed already", "watch", hangUp, "11 attempts in 10s: ok"},
 	}
 	for _, row := range rows {
@@ -293,8 +292,9 @@ func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, times(1, answer(429, "text/plain", "1", strings.Repeat("x", size)), emptyList))
 			require.NoError(t, do(t.Context(), s.rest(nil), "list"))
-			assert.Equal(t, want, s.nDials, "an answer of %d bytes: got %d connections, want %d", size, s.nDials, want)
-			s.wantServing(t, 0)
+			got := int(s.nDials.Load())
+			assert.Equal(t, want, got, "connections, with an answer of %d bytes", size)
+			s.wantIdle(t)
 		})
 	}
 }
@@ -315,20 +315,6 @@ func TestRefusedConnectionIsNotRetried(t *testing.T) {
 	})
 }
 
-func TestCancelEndsAWaitBetweenAttempts(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s := serve(t, answer(429, "text/plain", "3600", "busy"))
-		for _, verb := range []string{"list", "watch"} {
-			ctx, cancel := contextWithCancel(t)
-			time.AfterFunc(time.Second, cancel)
-			start := time.Now()
-			err := do(ctx, s.rest(nil), verb)
-			assert.True(t, errors.Is(err, context.Canceled), "%s: got %v, want context.Canceled", verb, err)
-			assert.Equal(t, time.Second, time.Since(start), "%s: it took", verb)
-		}
-	})
-}
-
 func TestClientLimitsItself(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, emptyList)
@@ -340,7 +326,7 @@ func TestClientLimitsItself(t *testing.T) {
 		assert.NoDiff(t, want, firstFields(s.log()), "asked at")
 		time.Sleep(time.Hour) // a bucket holds no more than the burst
 		for range 4 {
-			do(t.Context(), c, "list")
+			_ = do(t.Context(), c, "list")
 		}
 		want = strings.Fields("1h0m1.5s 1h0m1.5s 1h0m1.5s 1h0m2s")
 		assert.NoDiff(t, want, firstFields(s.log()), "asked after an hour at")
@@ -349,7 +335,7 @@ func TestClientLimitsItself(t *testing.T) {
 
 func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := serve(t, times(5, sending(), times(1, answer(429, "text/plain", "0", ""), sending())))
+		s := serve(t, times(5, frameless(), times(1, answer(429, "text/plain", "0", ""), frameless())))
 		c := s.rest(func(c *Config) { c.QPS, c.Burst = 0.125, 1 })
 		c.limiter.AllowN(time.Now(), 1)
 		for range 6 {
@@ -364,7 +350,7 @@ func TestCancelledWaitGivesItsTokenBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, emptyList).rest(func(c *Config) { c.QPS, c.Burst = 1, 1 })
 		c.limiter.AllowN(time.Now(), 1)
-		ctx, cancel := contextWithCancel(t)
+		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
 		err := c.Get().tryThrottle(ctx)
 		assert.True(t, errors.Is(err, context.Canceled), "got %v, want context.Canceled", err)

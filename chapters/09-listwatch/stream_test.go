@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,15 +26,15 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-func openWatch(t *testing.T, s *server, change func(*Config)) watch.Interface {
+func openWatch(t *testing.T, s *server) watch.Interface {
 	t.Helper()
-	return require.Value(s.rest(change).ListWatch("pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
+	return require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(t.Context(), metav1.ListOptions{}))(t)
 }
 
 func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, streaming(frame(watch.Added, pod("a", "1")), frame(watch.Deleted, pod("a", "2"))))
-		w := openWatch(t, s, nil)
+		w := openWatch(t, s)
 		for _, want := range []string{"ADDED a@1", "DELETED a@2"} {
 			assert.Equal(t, want, describe(<-w.ResultChan()))
 		}
@@ -41,15 +42,15 @@ func TestWatchDeliversEventsAndStopEndsTheRequest(t *testing.T) {
 		w.Stop()
 		event, ok := <-w.ResultChan()
 		assert.True(t, !ok, "after Stop: got %s, want a closed channel", describe(event))
-		s.wantServing(t, 0)
+		s.wantIdle(t)
 	})
 }
 
 func TestStreamThatIsGivenUpIsClosedWithoutStop(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serve(t, streaming("garbage"))
-		assert.Equal(t, "ERROR 500 ClientWatchDecoding", collect(openWatch(t, s, nil)))
-		s.wantServing(t, 0)
+		assert.Equal(t, "ERROR 500 ClientWatchDecoding", collect(openWatch(t, s)))
+		s.wantIdle(t)
 	})
 }
 
@@ -57,29 +58,10 @@ func TestEventsEndSilentlyForWhoeverCancels(t *testing.T) {
 	for range 20 { // a select that had a choice would not choose the same way each time
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, streaming())
-			ctx, cancel := contextWithCancel(t)
+			ctx, cancel := context.WithCancel(t.Context())
 			w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
 			time.AfterFunc(time.Second, cancel)
 			assert.Equal(t, "", collect(w))
-		})
-	}
-}
-
-func TestCancelEndsAWatchThatNobodyReceivesFrom(t *testing.T) {
-	for _, name := range []string{"blocked in Decode", "blocked in send"} {
-		bubble.Run(t, name, func(t *testing.T) {
-			frames := []string{}
-			if name == "blocked in send" {
-				frames = append(frames, frame(watch.Added, pod("a", "1")))
-			}
-			s := serve(t, streaming(frames...))
-			ctx, cancel := contextWithCancel(t)
-			w := require.Value(s.rest(nil).ListWatch("pods", "", nil).Watch(ctx, metav1.ListOptions{}))(t)
-			synctest.Wait()
-			cancel()
-			synctest.Wait()
-			assert.Equal(t, "", collect(w), "after cancel")
-			// No Stop: the goroutine has ended and the body is closed, or the bubble would not end.
 		})
 	}
 }
@@ -267,7 +249,7 @@ func TestClientThatDoesNotReceiveStopsTheServer(t *testing.T) {
 				written.Add(1)
 			}
 		})
-		w := openWatch(t, s, nil)
+		w := openWatch(t, s)
 		time.Sleep(time.Minute)
 		got := written.Load()
 		assert.True(t, got <= n/2, "the server wrote %d of %d frames to a client that takes none", got, n)

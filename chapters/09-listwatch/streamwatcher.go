@@ -35,8 +35,6 @@ type StreamWatcher struct {
 	stop   context.CancelCauseFunc // of receive's context, made by Start; frees a waiting send
 }
 
-var _ watch.Interface = (*StreamWatcher)(nil)
-
 // NewStreamWatcher returns a watcher that does nothing until Start.
 //
 // Upstream: k8s.io/apimachinery/pkg/watch/streamwatcher.go: NewStreamWatcher

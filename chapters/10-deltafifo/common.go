@@ -39,10 +39,8 @@ func (c *commonFIFO) init(kind string, transformer reflector.TransformFunc, p *p
 	c.cond.L = &c.mu
 }
 
-// HasSynced implements [Queue].
 func (c *commonFIFO) HasSynced() bool { return IsDone(c.synced) }
 
-// HasSyncedChecker implements [Queue].
 func (c *commonFIFO) HasSyncedChecker() <-chan struct{} { return c.synced }
 
 // Transformer tells the reflector what happens to objects here, so that it can do the same to those it holds back.
@@ -66,7 +64,6 @@ func (c *commonFIFO) waitForItemLocked() error {
 	return nil
 }
 
-// Close implements [Queue].
 func (c *commonFIFO) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,10 +90,7 @@ func (c *commonFIFO) prepare(deltaType DeltaType, obj any) (Delta, error) {
 		obj = transformed
 	}
 	key, err := reflector.MetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return Delta{}, err
-	}
-	return Delta{Type: deltaType, Object: obj, Key: key}, nil
+	return Delta{Type: deltaType, Object: obj, Key: key}, err
 }
 
 // populatedLocked notes that the queue has been written to, the first time with n items of a first list.

@@ -123,8 +123,8 @@ func drain(q Queue, c *consumer, batch bool) {
 func popOne(q Queue, c *consumer, batch bool) {
 	batchQueue, ok := q.(QueueWithBatch)
 	if ok && batch {
-		batchQueue.PopBatch(c.process, c.process)
+		must(batchQueue.PopBatch(c.process, c.process))
 		return
 	}
-	q.Pop(c.process)
+	must(q.Pop(c.process))
 }

@@ -30,8 +30,6 @@ type DeltaFIFO struct {
 	queue []string          // the keys of items, in order of first insertion
 }
 
-var _ Queue = (*DeltaFIFO)(nil)
-
 // NewDeltaFIFO returns an empty queue. transformer, which may be nil, is applied to every object on entry, tombstones
 // and Sync excepted.
 //

@@ -2,14 +2,8 @@
 // changes to the local store. What goes in are the reflector's calls (Add, Update, Delete, Replace, Resync); what comes
 // out are [Delta]s.
 //
-// Two queues live here behind one [Queue] interface:
-//
-//   - delta_fifo.go: [DeltaFIFO], which gathers everything that happened to one key and hands it over together. The
-//     order of keys is that of their first appearance, so changes to different keys may overtake each other.
-//   - the_real_fifo.go: [RealFIFO], which replaced it: one item per change, in the order of arrival.
-//
-// The rest serves both: delta.go is the vocabulary, queue.go the contracts, common.go the lock, the wait and the
-// knowledge of when the first list has been processed.
+// Two queues live here behind one [Queue] interface: [DeltaFIFO], which gathers everything that happened to one key and
+// hands it over together, and [RealFIFO], which replaced it: one item per change, in the order of arrival.
 //
 // # Concurrency
 //

@@ -12,20 +12,20 @@ import (
 // The drawing of the batches: one queue with everything that ends a batch, and where PopBatch cuts it.
 func TestTheDrawingOfTheBatchesIsOfThisQueue(t *testing.T) {
 	q := newReal()
-	q.Replace(nil, "1")
+	must(q.Replace(nil, "1"))
 	ignore := func(Deltas, bool) error { return nil }
-	q.Pop(ignore) // the first list is through
+	must(q.Pop(ignore)) // the first list is through
 
 	for _, name := range []string{"a", "b", "c"} {
-		q.Add(pod(name, 2))
+		must(q.Add(pod(name, 2)))
 	}
-	q.Update(pod("a", 3))
-	q.Add(pod("d", 4))
-	q.Replace([]any{pod("a", 3)}, "5")
-	q.Update(pod("e", 6))
-	q.Resync()
+	must(q.Update(pod("a", 3)))
+	must(q.Add(pod("d", 4)))
+	must(q.Replace([]any{pod("a", 3)}, "5"))
+	must(q.Update(pod("e", 6)))
+	must(q.Resync())
 	for i := range 1200 {
-		q.Add(pod(fmt.Sprintf("p%04d", i), 7))
+		must(q.Add(pod(fmt.Sprintf("p%04d", i), 7)))
 	}
 
 	d := drawing.New("batches.svg", 204)
@@ -57,7 +57,7 @@ func TestTheDrawingOfTheBatchesIsOfThisQueue(t *testing.T) {
 		return nil
 	}
 	for q.Snapshot().Len > 0 {
-		q.PopBatch(batch, batch)
+		must(q.PopBatch(batch, batch))
 	}
 	d.Text(16, 26, "", "A queue, the oldest delta on the left; its batches, and how many deltas each has")
 	d.Text(16, 170, "", "2 begins at the second delta of a. 3 and 5 concern no single key.")
@@ -106,7 +106,7 @@ func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 		require.True(t, store.read != real, "%T reads the store in Replace: %t", q, store.read)
 		var queued []string
 		for q.Snapshot().Len > 0 {
-			q.Pop(func(deltas Deltas, _ bool) error {
+			must(q.Pop(func(deltas Deltas, _ bool) error {
 				require.True(t, isLocked(store.queue) != real, "%T is locked: %t", q, real)
 				for _, delta := range deltas {
 					if delta.Type == ReplacedAll {
@@ -116,7 +116,7 @@ func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 					queued = append(queued, what)
 				}
 				return nil
-			})
+			}))
 		}
 		require.True(t, store.locked != real, "%T is locked while the store is read: %t", q, store.locked)
 

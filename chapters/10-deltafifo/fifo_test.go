@@ -20,6 +20,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
+var must = require.Must
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The table of the README: what a consumer sees of what happened while it was busy.
@@ -31,35 +33,37 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 		delta, real []string
 	}{
 		{"create a, create b, update a", nil,
-			func(q Queue) { q.Add(pod("a", 2)); q.Add(pod("b", 3)); q.Update(pod("a", 4)) },
+			func(q Queue) { must(q.Add(pod("a", 2))); must(q.Add(pod("b", 3))); must(q.Update(pod("a", 4))) },
 			[]string{"Added a@2", "Updated a@4", "Added b@3"}, []string{"Added a@2", "Added b@3", "Updated a@4"}},
-		{"create and delete a", nil, func(q Queue) { q.Add(pod("a", 2)); q.Delete(pod("a", 3)) },
+		{"create and delete a", nil, func(q Queue) { must(q.Add(pod("a", 2))); must(q.Delete(pod("a", 3))) },
 			[]string{"Added a@2", "Deleted a@3"}, []string{"Added a@2", "Deleted a@3"}},
 		{"delete and recreate a", []string{"a"},
-			func(q Queue) { q.Delete(pod("a", 2)); q.Add(pod("b", 3)); q.Add(pod("a", 4)) },
+			func(q Queue) { must(q.Delete(pod("a", 2))); must(q.Add(pod("b", 3))); must(q.Add(pod("a", 4))) },
 			[]string{"Deleted a@2", "Added a@4", "Added b@3"}, []string{"Deleted a@2", "Added b@3", "Added a@4"}},
 		{"relist without a, which is known", []string{"a", "b"},
-			func(q Queue) { q.Replace([]any{pod("b", 1), pod("c", 2)}, "3") },
+			func(q Queue) { must(q.Replace([]any{pod("b", 1), pod("c", 2)}, "3")) },
 			[]string{"Replaced b@1", "Replaced c@2", "Deleted a@1?"}, []string{"ReplacedAll @3 [b@1 c@2]"}},
 		{"relist without a, which is queued", nil,
-			func(q Queue) { q.Add(pod("a", 2)); q.Replace([]any{pod("b", 3)}, "3") },
+			func(q Queue) { must(q.Add(pod("a", 2))); must(q.Replace([]any{pod("b", 3)}, "3")) },
 			[]string{"Added a@2", "Deleted a@2?", "Replaced b@3"}, []string{"Added a@2", "ReplacedAll @3 [b@3]"}},
 		{"relist without a, which is queued twice", nil,
-			func(q Queue) { q.Add(pod("a", 2)); q.Update(pod("a", 3)); q.Replace(nil, "3") },
+			func(q Queue) { must(q.Add(pod("a", 2))); must(q.Update(pod("a", 3))); must(q.Replace(nil, "3")) },
 			[]string{"Added a@2", "Updated a@3", "Deleted a@3?"},
 			[]string{"Added a@2", "Updated a@3", "ReplacedAll @3 []"}},
 		{"relist without a, whose deletion is queued", []string{"a"},
-			func(q Queue) { q.Delete(pod("a", 2)); q.Replace(nil, "3") },
+			func(q Queue) { must(q.Delete(pod("a", 2))); must(q.Replace(nil, "3")) },
 			[]string{"Deleted a@2"}, []string{"Deleted a@2", "ReplacedAll @3 []"}},
-		{"resync with a queued", []string{"a", "b"}, func(q Queue) { q.Update(pod("a", 2)); q.Resync() },
+		{"resync with a queued", []string{"a", "b"}, func(q Queue) { must(q.Update(pod("a", 2))); must(q.Resync()) },
 			[]string{"Updated a@2", "Sync b@1"}, []string{"Updated a@2", "SyncAll"}},
-		{"two deletions of a", []string{"a"}, func(q Queue) { q.Delete(pod("a", 2)); q.Delete(pod("a", 3)) },
+		{"two deletions of a", []string{"a"},
+			func(q Queue) { must(q.Delete(pod("a", 2))); must(q.Delete(pod("a", 3))) },
 			[]string{"Deleted a@2"}, []string{"Deleted a@2", "Deleted a@3"}},
 		{"a concluded deletion, then the real one", []string{"a"}, func(q Queue) {
-			q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)})
-			q.Delete(pod("a", 3))
+			must(q.Delete(DeletedFinalStateUnknown{"default/a", pod("a", 1)}))
+			must(q.Delete(pod("a", 3)))
 		}, []string{"Deleted a@3"}, []string{"Deleted a@1?", "Deleted a@3"}},
-		{"deletion of an unknown object", nil, func(q Queue) { q.Delete(pod("a", 2)) }, nil, []string{"Deleted a@2"}},
+		{"deletion of an unknown object", nil, func(q Queue) { must(q.Delete(pod("a", 2))) },
+			nil, []string{"Deleted a@2"}},
 	} {
 		for _, s := range setups {
 			t.Run(tc.name+"/"+s.name, func(t *testing.T) {
@@ -81,25 +85,14 @@ func TestWhatIsSeenOfWhatHappenedWhileBusy(t *testing.T) {
 func TestOnePopOfADeltaFIFOTakesAllOfOneKey(t *testing.T) {
 	c := newConsumer()
 	q := setups[0].make(c)
-	q.Add(pod("a", 1))
-	q.Add(pod("b", 2))
-	q.Delete(pod("a", 3))
-	q.Pop(c.process)
+	must(q.Add(pod("a", 1)))
+	must(q.Add(pod("b", 2)))
+	must(q.Delete(pod("a", 3)))
+	must(q.Pop(c.process))
 	assert.Equal(t, "", cmp.Diff([]string{"Added a@1", "Deleted a@3"}, c.take()))
-	q.Add(pod("a", 4)) // behind b, and without what was taken
+	must(q.Add(pod("a", 4))) // behind b, and without what was taken
 	drain(q, c, false)
 	assert.Equal(t, "", cmp.Diff([]string{"Added b@2", "Added a@4"}, c.take()))
-}
-
-func TestADeltaFIFOWithoutAStoreKnowsOnlyWhatIsQueued(t *testing.T) {
-	c := newConsumer()
-	q := NewDeltaFIFO(nil, nil, nil)
-	q.Delete(pod("a", 1))
-	q.Add(pod("b", 2))
-	q.Delete(pod("b", 3))
-	q.Resync()
-	drain(q, c, false)
-	assert.Equal(t, "", cmp.Diff([]string{"Added b@2", "Deleted b@3"}, c.take()))
 }
 
 func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
@@ -107,8 +100,8 @@ func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := newConsumer()
 			q := s.make(c)
-			q.Replace([]any{pod("a", 1), pod("b", 2)}, "2")
-			q.Add(pod("c", 3))
+			must(q.Replace([]any{pod("a", 1), pod("b", 2)}, "2"))
+			must(q.Add(pod("c", 3)))
 			processing := func(deltas Deltas, isInInitialList bool) error {
 				for _, delta := range deltas {
 					late := delta.Key == "default/c"
@@ -120,10 +113,10 @@ func TestSyncedWhenTheFirstListHasBeenProcessed(t *testing.T) {
 			}
 			for q.Snapshot().Len > 1 {
 				require.True(t, !q.HasSynced(), "synced with %d waiting", q.Snapshot().Len)
-				q.Pop(processing)
+				must(q.Pop(processing))
 			}
 			assert.True(t, q.HasSynced() && IsDone(q.HasSyncedChecker()), "not synced after the first list")
-			q.Pop(processing)
+			must(q.Pop(processing))
 		})
 	}
 }
@@ -133,7 +126,7 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c := newConsumer()
 			q := s.make(c)
-			q.Replace(nil, "1")
+			must(q.Replace(nil, "1"))
 			// One delta stands for the whole list, and has to be processed even if the list is empty.
 			assert.True(t, q.HasSynced() != s.real, "synced %v before anything was processed", q.HasSynced())
 			drain(q, c, true)
@@ -145,10 +138,10 @@ func TestSyncedAfterAnEmptyList(t *testing.T) {
 // A first list may come while something older is still being processed.
 func TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt(t *testing.T) {
 	q := newReal()
-	q.Bookmark("1")
+	must(q.Bookmark("1"))
 	require.NoError(t, q.Pop(func(Deltas, bool) error { return q.Replace([]any{pod("a", 2)}, "2") }))
 	assert.False(t, q.HasSynced(), "synced while the first list waits")
-	q.Pop(newConsumer().process)
+	must(q.Pop(newConsumer().process))
 	assert.True(t, q.HasSynced(), "not synced after the first list was processed")
 }
 
@@ -157,9 +150,9 @@ func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			q := s.make(newConsumer())
 			assert.False(t, q.HasSynced(), "synced before anything")
-			q.Add(pod("a", 1))
+			must(q.Add(pod("a", 1)))
 			assert.True(t, q.HasSynced(), "not synced after Add")
-			q.Replace([]any{pod("a", 1)}, "1")
+			must(q.Replace([]any{pod("a", 1)}, "1"))
 			assert.True(t, q.HasSynced(), "not synced any more after a later list")
 		})
 	}
@@ -178,9 +171,13 @@ func TestPopWaitsAndReturnsWhatProcessReturns(t *testing.T) {
 				t.Fatalf("Pop of an empty queue returned %v", err)
 			default:
 			}
-			q.Add(pod("a", 1))
+			must(q.Add(pod("a", 1)))
 			assert.Equal(t, boom, <-popped)
 			assert.Equal(t, 0, q.Snapshot().Len, "wait: what failed is not put back")
+			q.Close()
+			must(q.Add(pod("b", 2))) // writers are not refused
+			must(q.Pop(newConsumer().process))
+			assert.Equal(t, ErrFIFOClosed, q.Pop(newConsumer().process))
 		})
 	}
 }
@@ -200,7 +197,7 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 		t.Run(fmt.Sprint(tc.waiting), func(t *testing.T) {
 			q := newReal()
 			for i := range tc.waiting + 1 {
-				q.Add(pod(fmt.Sprint(i), i+1))
+				must(q.Add(pod(fmt.Sprint(i), i+1)))
 			}
 			err := q.Pop(func(Deltas, bool) error {
 				letIn := q.mu.TryLock()
@@ -223,26 +220,27 @@ func TestBatches(t *testing.T) {
 		want   []int // deltas per PopBatch
 	}{
 		{"different keys go together", func(q *RealFIFO) {
-			q.Add(pod("a", 1))
-			q.Update(pod("b", 2))
-			q.Delete(pod("c", 3))
+			must(q.Add(pod("a", 1)))
+			must(q.Update(pod("b", 2)))
+			must(q.Delete(pod("c", 3)))
 		}, []int{3}},
 		{"a second delta of a key begins a new batch", func(q *RealFIFO) {
-			q.Add(pod("a", 1))
-			q.Add(pod("b", 2))
-			q.Update(pod("a", 3))
+			must(q.Add(pod("a", 1)))
+			must(q.Add(pod("b", 2)))
+			must(q.Update(pod("a", 3)))
 		}, []int{2, 1}},
 		{"a bookmark is alone", func(q *RealFIFO) {
-			q.Add(pod("a", 1))
-			q.Bookmark("2")
-			q.Add(pod("b", 3))
-			q.Add(pod("c", 3))
+			must(q.Add(pod("a", 1)))
+			must(q.Bookmark("2"))
+			must(q.Add(pod("b", 3)))
+			must(q.Add(pod("c", 3)))
 		}, []int{1, 1, 2}},
-		{"a list is alone", func(q *RealFIFO) { q.Replace(nil, "1"); q.Add(pod("a", 2)); q.Add(pod("b", 3)) },
+		{"a list is alone",
+			func(q *RealFIFO) { must(q.Replace(nil, "1")); must(q.Add(pod("a", 2))); must(q.Add(pod("b", 3))) },
 			[]int{1, 2}},
 		{"a batch has at most 1000", func(q *RealFIFO) {
 			for i := range 2001 {
-				q.Add(pod(fmt.Sprint(i), i+1))
+				must(q.Add(pod(fmt.Sprint(i), i+1)))
 			}
 		}, []int{1000, 1000, 1}},
 	} {
@@ -252,7 +250,7 @@ func TestBatches(t *testing.T) {
 			var got []int
 			note := func(deltas Deltas, _ bool) error { got = append(got, len(deltas)); return nil }
 			for q.Snapshot().Len > 0 {
-				q.PopBatch(note, note)
+				must(q.PopBatch(note, note))
 			}
 			assert.Equal(t, "", cmp.Diff(tc.want, got))
 		})
@@ -261,10 +259,10 @@ func TestBatches(t *testing.T) {
 
 func TestTheArrayLetsGoOfWhatWasTaken(t *testing.T) {
 	q := newReal()
-	q.Add(pod("a", 1))
-	q.Add(pod("b", 2))
+	must(q.Add(pod("a", 1)))
+	must(q.Add(pod("b", 2)))
 	slots := q.items
-	q.Pop(newConsumer().process)
+	must(q.Pop(newConsumer().process))
 	assert.True(t, slots[0] == (Delta{}) && slots[1] != (Delta{}), "the slots hold %v, want only b", slots)
 }
 
@@ -288,14 +286,14 @@ func TestProbesTellWhatWaits(t *testing.T) {
 		p := probe.New(log).Resource("pods").Subject("informer")
 		real := NewRealFIFO(nil, p)
 		c := newConsumer()
-		real.Replace([]any{pod("a", 1)}, "7")
-		real.Update(pod("a", 8))
-		real.Bookmark("9")
+		must(real.Replace([]any{pod("a", 1)}, "7"))
+		must(real.Update(pod("a", 8)))
+		must(real.Bookmark("9"))
 		drain(real, c, true)
 		delta := NewDeltaFIFO(nil, nil, p)
-		delta.Add(pod("b", 1))
-		delta.Delete(pod("b", 2))
-		delta.Delete(pod("b", 3)) // merged: still two wait
+		must(delta.Add(pod("b", 1)))
+		must(delta.Delete(pod("b", 2)))
+		must(delta.Delete(pod("b", 3))) // merged: still two wait
 		drain(delta, c, true)
 
 		var got []string

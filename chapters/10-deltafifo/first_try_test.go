@@ -4,22 +4,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	deltafifo "listwatch/chapters/10-deltafifo"
-	"listwatch/internal/check/assert"
 )
 
 func pod(name, rv string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: rv}}
 }
 
-func podWithUID(name, uid string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(uid)}}
+func podWithUID(uid string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: types.UID(uid)}}
 }
 
 // First try: the reflector sends objects into a channel, and the consumer stores what it
@@ -56,10 +52,10 @@ func Example_theNewestOfEachKey() {
 		}
 		newest[key] = obj
 	}
-	store := map[string]*corev1.Pod{"a": podWithUID("a", "first")}
+	store := map[string]*corev1.Pod{"a": podWithUID("first")}
 	// While the consumer is busy, pod a is deleted, and another pod a is created.
 	put("a", nil)
-	put("a", podWithUID("a", "second"))
+	put("a", podWithUID("second"))
 
 	for _, key := range order {
 		old, obj := store[key], newest[key]
@@ -99,53 +95,4 @@ func Example_aBundleForEachKey() {
 	// map[a:1]
 	// map[a:3]
 	// map[a:3 b:2]
-}
-
-// TestRealFIFOInTheTriesPlace gives the RealFIFO what the three tries were given.
-func TestRealFIFOInTheTriesPlace(t *testing.T) {
-	queue := func() *deltafifo.RealFIFO {
-		return deltafifo.NewRealFIFO(nil, nil)
-	}
-	drain := func(q *deltafifo.RealFIFO, apply func(deltafifo.Delta)) {
-		q.Close()
-		for q.Pop(func(deltas deltafifo.Deltas, _ bool) error { apply(deltas[0]); return nil }) == nil {
-		}
-	}
-
-	q, store := queue(), map[string]bool{}
-	q.Add(pod("a", "1"))
-	q.Add(pod("b", "2"))
-	q.Replace([]any{pod("a", "1")}, "3")
-	drain(q, func(delta deltafifo.Delta) {
-		if info, ok := delta.Object.(deltafifo.ReplacedAllInfo); ok {
-			clear(store)
-			for _, obj := range info.Objects {
-				store[obj.(*corev1.Pod).Name] = true
-			}
-			return
-		}
-		store[delta.Object.(*corev1.Pod).Name] = true
-	})
-	assert.NoDiff(t, map[string]bool{"a": true}, store, "after a list without b")
-
-	q = queue()
-	q.Delete(podWithUID("a", "first"))
-	q.Add(podWithUID("a", "second"))
-	var changes []string
-	drain(q, func(delta deltafifo.Delta) {
-		changes = append(changes, string(delta.Type)+" "+string(delta.Object.(*corev1.Pod).UID))
-	})
-	assert.NoDiff(t, []string{"Deleted first", "Added second"}, changes, "a pod that was deleted and made again")
-
-	q = queue()
-	q.Add(pod("a", "1"))
-	q.Add(pod("b", "2"))
-	q.Update(pod("a", "3"))
-	versions, states := map[string]string{}, []string{}
-	drain(q, func(delta deltafifo.Delta) {
-		versions[delta.Key] = delta.Object.(*corev1.Pod).ResourceVersion
-		states = append(states, fmt.Sprint(versions))
-	})
-	want := []string{"map[default/a:1]", "map[default/a:1 default/b:2]", "map[default/a:3 default/b:2]"}
-	assert.NoDiff(t, want, states, "the store's states")
 }

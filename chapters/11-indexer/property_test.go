@@ -16,7 +16,7 @@ func checkIndices(t require.TB, c *Indexer) {
 	t.Helper()
 	rebuilt := NewIndexer(Config{Indexers: c.index.indexers})
 	for _, obj := range c.List() {
-		rebuilt.Add(obj)
+		must(rebuilt.Add(obj))
 	}
 	require.Equal(t, "", cmp.Diff(rebuilt.index.indices, c.index.indices), "indices (-rebuilt +kept)")
 }
@@ -35,38 +35,18 @@ func TestIndicesEqualARebuild(t *testing.T) {
 			return p
 		}
 		list := func(t *rapid.T) []any {
-			objs := []any{}
-			seen := map[string]bool{}
+			objs := []any{} // perhaps two of one key
 			for range rapid.IntRange(0, 4).Draw(t, "n") {
-				obj := draw(t)
-				key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
-				if !seen[key] {
-					seen[key] = true
-					objs = append(objs, obj)
-				}
+				objs = append(objs, draw(t))
 			}
 			return objs
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"":       func(t *rapid.T) { checkIndices(t, c) },
-			"add":    func(t *rapid.T) { c.Add(draw(t)) },
-			"update": func(t *rapid.T) { c.Update(draw(t)) },
-			"delete": func(t *rapid.T) { c.Delete(draw(t)) },
-			"replace": func(t *rapid.T) {
-				objs := list(t)
-				known := map[string]any{}
-				for _, key := range c.ListKeys() {
-					known[key], _, _ = c.GetByKey(key)
-				}
-				changes, gone, _ := c.ReplaceAll(objs, fmt.Sprint(rv))
-				for _, txn := range append(changes, gone...) {
-					old, existed := known[txn.Key]
-					require.True(t, existed == txn.Existed && old == txn.Old, "%s: old %v, want %v", txn.Key, txn.Old,
-						old)
-					delete(known, txn.Key)
-				}
-				require.True(t, len(known) == 0, "neither changed nor gone: %v", known)
-			},
+			"":        func(t *rapid.T) { checkIndices(t, c) },
+			"add":     func(t *rapid.T) { must(c.Add(draw(t))) },
+			"update":  func(t *rapid.T) { must(c.Update(draw(t))) },
+			"delete":  func(t *rapid.T) { must(c.Delete(draw(t))) },
+			"replace": func(t *rapid.T) { must(c.Replace(list(t), fmt.Sprint(rv))) },
 			"transaction": func(t *rapid.T) {
 				var txns []Transaction
 				for _, obj := range list(t) {

@@ -63,8 +63,7 @@ var (
 // Upstream: k8s.io/client-go/tools/cache/store.go: NewIndexer
 func NewIndexer(cfg Config) *Indexer {
 	return &Indexer{
-		probe: cfg.Probe, unordered: cfg.Unordered,
-		items: map[string]any{}, index: newStoreIndex(cfg.Indexers),
+		probe: cfg.Probe, unordered: cfg.Unordered, items: map[string]any{}, index: newStoreIndex(cfg.Indexers),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,10 +19,13 @@ import (
 
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/drawing"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
+
+var must = require.Must
 
 func pod(namespace, name, node string, rv int) *corev1.Pod {
 	return &corev1.Pod{
@@ -66,9 +70,9 @@ func keysOf(objs []any) []string {
 
 func TestIndicesFollowEveryWrite(t *testing.T) {
 	c := newPodStore()
-	c.Add(pod("default", "a", "", 1))
-	c.Add(pod("default", "b", "node-1", 2))
-	c.Add(pod("system", "c", "node-1", 3))
+	must(c.Add(pod("default", "a", "", 1)))
+	must(c.Add(pod("default", "b", "node-1", 2)))
+	must(c.Add(pod("system", "c", "node-1", 3)))
 	want := func(index, value string, keys ...string) {
 		t.Helper()
 		assert.NoDiff(t, append([]string{}, keys...), require.Value(c.IndexKeys(index, value))(t), "%s=%s", index,
@@ -79,15 +83,15 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 	want(NamespaceIndex, "default", "default/a", "default/b")
 	want("node", "node-1", "default/b", "system/c")
 
-	c.Update(pod("default", "a", "node-1", 4)) // a value appears
+	must(c.Update(pod("default", "a", "node-1", 4))) // a value appears
 	want("node", "node-1", "default/a", "default/b", "system/c")
-	c.Update(pod("default", "b", "node-2", 5)) // a value changes
+	must(c.Update(pod("default", "b", "node-2", 5))) // a value changes
 	want("node", "node-1", "default/a", "system/c")
 	want("node", "node-2", "default/b")
-	c.Delete(pod("system", "c", "node-1", 6))
+	must(c.Delete(pod("system", "c", "node-1", 6)))
 	want("node", "node-1", "default/a")
 	want(NamespaceIndex, "system")
-	c.Replace([]any{pod("other", "d", "node-3", 7)}, "7")
+	must(c.Replace([]any{pod("other", "d", "node-3", 7)}, "7"))
 	want("node", "node-1")
 	want("node", "node-3", "other/d")
 }
@@ -95,23 +99,12 @@ func TestIndicesFollowEveryWrite(t *testing.T) {
 func TestValuesOfDeletedObjectsVanish(t *testing.T) {
 	c := newPodStore()
 	for i := range 10 {
-		c.Add(pod("default", fmt.Sprint(i), fmt.Sprintf("node-%d", i), i+1))
+		must(c.Add(pod("default", fmt.Sprint(i), fmt.Sprintf("node-%d", i), i+1)))
 	}
 	for i := range 9 {
-		c.Delete(pod("default", fmt.Sprint(i), "", 20+i))
+		must(c.Delete(pod("default", fmt.Sprint(i), "", 20+i)))
 	}
 	assert.Equal(t, 1, len(c.index.indices["node"]), "sets")
-}
-
-func TestReadersGetTheNewestObject(t *testing.T) {
-	c := newPodStore()
-	c.Add(pod("default", "a", "node-1", 1))
-	newer := pod("default", "a", "node-1", 2) // same values: the index is not touched, and must show it all the same
-	c.Update(newer)
-	objs, _ := c.ByIndex("node", "node-1")
-	assert.True(t, len(objs) == 1 && objs[0] == any(newer), "by index: %v", objs)
-	got, exists, _ := c.GetByKey("default/a")
-	assert.True(t, exists && got == any(newer), "by key: %v", got)
 }
 
 func TestIndexFindsObjectsLikeAnother(t *testing.T) {
@@ -121,7 +114,7 @@ func TestIndexFindsObjectsLikeAnother(t *testing.T) {
 	} {
 		p := pod("default", name, "", 1)
 		p.Labels = set
-		c.Add(p)
+		must(c.Add(p))
 	}
 	like := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x", "tier": "1"}}}
 	objs := require.Value(c.Index("labels", like))(t)
@@ -143,9 +136,9 @@ func TestUnknownIndexIsAnError(t *testing.T) {
 
 func TestAddIndexersToAFilledStore(t *testing.T) {
 	c := NewIndexer(Config{})
-	c.Add(pod("default", "a", "node-1", 1))
+	must(c.Add(pod("default", "a", "node-1", 1)))
 	require.NoError(t, c.AddIndexers(Indexers{"node": byNode}))
-	c.Add(pod("default", "b", "node-1", 2))
+	must(c.Add(pod("default", "b", "node-1", 2)))
 	keys, _ := c.IndexKeys("node", "node-1")
 	assert.Equal(t, 2, len(keys), "keys %v", keys)
 	err := c.AddIndexers(Indexers{"node": byNode, NamespaceIndex: MetaNamespaceIndexFunc})
@@ -158,14 +151,14 @@ func TestBrokenIndexFuncPanics(t *testing.T) {
 	defer func() {
 		assert.True(t, recover() != nil, "no panic")
 	}()
-	c.Add(pod("default", "a", "", 1))
+	must(c.Add(pod("default", "a", "", 1)))
 }
 
 func TestTransactionSaysWhatWasThereBefore(t *testing.T) {
 	c := newPodStore()
 	a1, a2, b, d := pod("default", "a", "", 1), pod("default", "a", "", 2), pod("default", "b", "", 3), pod("default",
 		"d", "", 4)
-	c.Add(a1)
+	must(c.Add(a1))
 	txns := []Transaction{
 		{Type: TransactionTypeUpdate, Key: "default/a", Object: a2},
 		{Type: TransactionTypeUpdate, Key: "default/b", Object: b},
@@ -184,7 +177,7 @@ func TestReplaceAllSaysWhatItChanged(t *testing.T) {
 	c := newPodStore()
 	a, b, gone, gone2 := pod("default", "a", "", 1), pod("default", "b", "", 2), pod("default", "y", "", 3),
 		pod("default", "x", "", 4)
-	c.Replace([]any{a, gone, gone2}, "4")
+	must(c.Replace([]any{a, gone, gone2}, "4"))
 	changes, deletions, err := c.ReplaceAll([]any{b, a}, "5")
 	require.NoError(t, err)
 	assert.True(t, len(changes) == 2 && !changes[0].Existed && changes[1].Old == any(a), "changes %v", changes)
@@ -203,14 +196,14 @@ func TestResourceVersionOfTheStore(t *testing.T) {
 		want string
 	}{
 		{"empty", func() {}, ""},
-		{"list", func() { c.Replace([]any{pod("default", "a", "", 2)}, "5") }, "5"},
-		{"add", func() { c.Add(pod("default", "b", "", 6)) }, "6"},
-		{"update", func() { c.Update(pod("default", "b", "", 7)) }, "7"},
-		{"delete", func() { c.Delete(pod("default", "b", "", 8)) }, "8"},
+		{"list", func() { must(c.Replace([]any{pod("default", "a", "", 2)}, "5")) }, "5"},
+		{"add", func() { must(c.Add(pod("default", "b", "", 6))) }, "6"},
+		{"update", func() { must(c.Update(pod("default", "b", "", 7))) }, "7"},
+		{"delete", func() { must(c.Delete(pod("default", "b", "", 8))) }, "8"},
 		{"concluded deletion", func() {
-			c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: pod("default", "a", "", 2)})
+			must(c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/a", Obj: pod("default", "a", "", 2)}))
 		}, "8"},
-		{"bookmark", func() { c.Bookmark("10") }, "10"},
+		{"bookmark", func() { must(c.Bookmark("10")) }, "10"},
 		{"transaction", func() {
 			c.Transaction([]Transaction{
 				{Type: TransactionTypeUpdate, Key: "default/c", Object: pod("default", "c", "", 11)},
@@ -225,18 +218,8 @@ func TestResourceVersionOfTheStore(t *testing.T) {
 		assert.Equal(t, step.want, got, "snapshot after %s: %q, want %q", step.name, got, step.want)
 	}
 	unordered := NewIndexer(Config{Unordered: true})
-	unordered.Add(pod("default", "a", "", 1))
+	must(unordered.Add(pod("default", "a", "", 1)))
 	assert.Equal(t, "", unordered.LastStoreSyncResourceVersion(), "a store behind a DeltaFIFO claims to be at")
-}
-
-func TestOfTwoListedUnderOneKeyTheLaterCounts(t *testing.T) {
-	c := newPodStore()
-	later := pod("default", "a", "node-2", 3)
-	c.Replace([]any{pod("default", "a", "node-1", 1), pod("default", "b", "", 2), later}, "3")
-	assert.Equal(t, 2, len(c.List()), "lists")
-	got, _, _ := c.GetByKey("default/a")
-	assert.True(t, got == later, "holds %v", got)
-	checkIndices(t, c)
 }
 
 // What is written in one step is seen in one step: no reader finds half a batch, or the new objects by the old index.
@@ -253,7 +236,7 @@ func TestNoReaderSeesHalfAStep(t *testing.T) {
 			node := []string{"node-1", "node-2"}[i%2]
 			if i%4 < 2 {
 				objs := append(both(node, i), pod("default", fmt.Sprint("c", i), "node-3", i))
-				c.Replace(objs[i%3:], "1")
+				must(c.Replace(objs[i%3:], "1"))
 				continue
 			}
 			var txns []Transaction
@@ -296,11 +279,11 @@ func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 0)
 	probetest.Story(t, log)
 	c := NewIndexer(Config{Probe: probe.New(log).Subject("informer")})
-	c.Replace([]any{pod("default", "a", "", 1)}, "1")
-	c.Add(pod("default", "a", "", 2)) // called an addition, but it was there
-	c.Update(pod("default", "b", "", 3))
-	c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: pod("default", "b", "", 3)})
-	c.Bookmark("5")
+	must(c.Replace([]any{pod("default", "a", "", 1)}, "1"))
+	must(c.Add(pod("default", "a", "", 2))) // called an addition, but it was there
+	must(c.Update(pod("default", "b", "", 3)))
+	must(c.Delete(deltafifo.DeletedFinalStateUnknown{Key: "default/b", Obj: pod("default", "b", "", 3)}))
+	must(c.Bookmark("5"))
 	var got []string
 	for _, r := range probetest.Records(log) {
 		got = append(got, fmt.Sprintf("%s %s %q %d n=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
@@ -323,7 +306,7 @@ func TestLister(t *testing.T) {
 			labelled.Labels = map[string]string{"app": "x"}
 			other := pod("system", "a", "", 2)
 			other.Labels = map[string]string{"app": "x"}
-			c.Replace([]any{labelled, other, pod("default", "b", "", 3)}, "3")
+			must(c.Replace([]any{labelled, other, pod("default", "b", "", 3)}, "3"))
 			lister := NewLister[*corev1.Pod](c, schema.GroupResource{Resource: "pods"})
 			names := func(l Lister[*corev1.Pod], selector labels.Selector) []string {
 				objs := []any{}
@@ -348,4 +331,42 @@ func TestLister(t *testing.T) {
 			assert.True(t, apierrors.IsNotFound(err), "Get of what is not there: %v", err)
 		})
 	}
+}
+
+// The drawing of the index: the store before and after one update, as its readers see it.
+func TestTheDrawingOfTheIndexIsOfThisStore(t *testing.T) {
+	c := newPodStore()
+	for _, p := range []struct{ name, node string }{{"a", "n1"}, {"b", "n1"}, {"c", "n2"}} {
+		require.NoError(t, c.Add(pod("default", p.name, p.node, 5)))
+	}
+	d := drawing.New("index.svg", 296)
+	frame := func(x int, says string) {
+		d.Text(x, 24, "bold", "%s", says)
+		d.Text(x, 56, "soft", "items")
+		d.Text(x+150, 56, "soft", "index node")
+		keys := c.ListKeys()
+		slices.Sort(keys)
+		d.In("kept", func() {
+			for i, key := range keys {
+				item, _, err := c.GetByKey(key)
+				require.NoError(t, err)
+				values := require.Value(byNode(item))(t)
+				d.Box(x, 68+i*56, 124, 40, "wall")
+				d.Text(x+12, 93+i*56, "", "%s on %s", strings.TrimPrefix(key, "default/"), values[0])
+			}
+			for i, node := range []string{"n1", "n2"} {
+				found := require.Value(c.IndexKeys("node", node))(t)
+				slices.Sort(found)
+				d.Box(x+150, 68+i*84, 138, 68, "wall")
+				d.Text(x+162, 94+i*84, "bold", "%s", node)
+				d.Text(x+162, 120+i*84, "", "%s", strings.ReplaceAll(strings.Join(found, ", "), "default/", ""))
+			}
+		})
+	}
+	frame(16, "before")
+	require.NoError(t, c.Update(pod("default", "a", "n2", 6)))
+	frame(336, "after a moves to n2")
+	d.Text(16, 262, "", "One lock covers the item and both sets.")
+	d.Text(16, 284, "", "No reader finds a in two sets, or in none.")
+	d.Check(t)
 }

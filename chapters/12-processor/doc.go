@@ -1,12 +1,6 @@
 // Package processor hands each notification of the informer to every handler, and no handler can hold up the others or
 // the informer.
 //
-//   - handler.go, typed.go: [ResourceEventHandler] and ready-made ones.
-//   - shared_processor.go: [SharedProcessor], the list of listeners, and distribute.
-//   - processor_listener.go: processorListener, one handler with its goroutines, channels and pending ring.
-//   - resync.go: which listeners get resyncs, and when.
-//   - synctrack.go: [SingleFileTracker], which knows when a handler has seen the initial list.
-//
 // # Goroutines and channels
 //
 // A listener has three goroutines, which begin when the processor starts or, later, when the listener is added:
@@ -18,13 +12,13 @@
 //
 // Both channels are unbuffered: all the buffering is in the ring, where it can be seen and has no limit.
 //
-// Closing addCh ends all three: pop closes nextCh and done, which end run and watchSynced. run is the last to go.
+// Closing addCh ends all three: pop closes nextCh and done, which end run and watchSynced. run ends last.
 //
 // # Locks
 //
-// SharedProcessor.mu guards the listeners, their resync times, and whether there are goroutines. It is held for
-// reading while a notification is distributed, and for writing while a listener is added, with everything it is told
-// initially. It is taken after the informer's locks; nothing is taken under it.
+// SharedProcessor.mu guards the listeners, their resync times, and whether there are goroutines. It is held for reading
+// while a notification is distributed, and for writing while a listener is added, with its initial notifications. The
+// lock is taken after the informer's locks; no lock is taken under it.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: sharedProcessor
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: processorListener

@@ -12,8 +12,7 @@ type ResourceEventHandler interface {
 	// OnUpdate gets a new state. old is the last one that this handler got. Both may be the same: after a relist or
 	// a resync nothing needs to have changed.
 	OnUpdate(old, obj any)
-	// OnDelete gets the last state that matched, or a [deltafifo.DeletedFinalStateUnknown] if the
-	// deletion was missed.
+	// OnDelete gets the last state that matched, or a [deltafifo.DeletedFinalStateUnknown] if the deletion was missed.
 	OnDelete(obj any)
 }
 

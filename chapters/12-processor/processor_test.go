@@ -17,7 +17,7 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/handlertest"
+	"listwatch/internal/check/handlercalls"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type recorder = handlertest.Recorder
+type recorder = handlercalls.Recorder
 
 func pod(name string, rv int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
@@ -215,6 +215,8 @@ func TestRemoveBeforeStart(t *testing.T) {
 		<-registration.ShutdownChan()
 		p.Start()
 		p.Stop()
+		_, err := p.AddListener(&recorder{}, ListenerOptions{UpstreamHasSynced: syncedUpstream()})
+		assert.True(t, err != nil, "a stopped processor takes listeners")
 	})
 }
 
@@ -251,7 +253,7 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 		calls := 0
 		registration = add(t, p, ResourceEventHandlerFuncs{AddFunc: func(any) {
 			calls++
-			p.RemoveListener(registration)
+			_ = p.RemoveListener(registration)
 		}}, ListenerOptions{})
 		p.Start()
 		p.OnAdd(pod("a", 1), false)
@@ -259,25 +261,6 @@ func TestAHandlerMayRemoveItself(t *testing.T) {
 		p.OnAdd(pod("b", 2), false)
 		p.Stop()
 		assert.Equal(t, 1, calls, "%d calls, want 1", calls)
-	})
-}
-
-func TestStopWaitsForARunningHandlerAndDropsTheRest(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *SharedProcessor) {
-		r := &recorder{Delay: time.Minute}
-		registration := add(t, p, r, ListenerOptions{})
-		p.Start()
-		for i := range 10 {
-			p.OnAdd(pod("a", i+1), false)
-		}
-		synctest.Wait()
-		began := time.Now()
-		p.Stop()
-		assert.Equal(t, time.Minute, time.Since(began), "Stop took")
-		want(t, r, "+a@1")
-		<-registration.ShutdownChan()
-		_, err := p.AddListener(r, ListenerOptions{UpstreamHasSynced: syncedUpstream()})
-		assert.True(t, err != nil, "a stopped processor takes listeners")
 	})
 }
 
@@ -380,19 +363,8 @@ func TestEveryNotificationIsReportedOncePerHop(t *testing.T) {
 	})
 }
 
-func TestFuncsAreCalledUnlessTheyAreNil(t *testing.T) {
-	r := &recorder{}
-	for _, h := range []ResourceEventHandler{ResourceEventHandlerFuncs{},
-		ResourceEventHandlerFuncs{func(obj any) { r.OnAdd(obj, false) }, r.OnUpdate, r.OnDelete}} {
-		h.OnAdd(pod("a", 1), true)
-		h.OnUpdate(pod("a", 1), pod("a", 2))
-		h.OnDelete(pod("a", 2))
-	}
-	assert.EqualSlices(t, []string{"+a@1", "~a@1>2", "-a@2"}, r.Take())
-}
-
 type typedRecorder struct {
-	handlertest.Recorder
+	handlercalls.Recorder
 	deleted []DeletedObject[*corev1.Pod]
 }
 

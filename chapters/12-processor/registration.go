@@ -18,13 +18,10 @@ type Registration interface {
 	ShutdownChan() <-chan struct{}
 }
 
-// HasSynced implements [Registration].
 func (l *processorListener) HasSynced() bool { return deltafifo.IsDone(l.syncTracker.synced) }
 
-// HasSyncedChecker implements [Registration].
 func (l *processorListener) HasSyncedChecker() <-chan struct{} { return l.syncTracker.synced }
 
-// ShutdownChan implements [Registration].
 func (l *processorListener) ShutdownChan() <-chan struct{} { return l.runFinished }
 
 // ListenerSnapshot is the state of one listener at one moment.

@@ -41,8 +41,6 @@ type SharedProcessor struct {
 	shown atomic.Pointer[[]*processorListener] // listeners, for Snapshot, which does not wait
 }
 
-var _ ResourceEventHandler = (*SharedProcessor)(nil)
-
 // New returns a processor without listeners.
 func New(clk clock.WithTicker, p *probe.Probe) *SharedProcessor {
 	processor := &SharedProcessor{clock: clk, probe: p}

@@ -58,17 +58,14 @@ type typedResourceEventHandler[T Object] struct {
 	handler TypedResourceEventHandler[T]
 }
 
-// OnAdd implements [ResourceEventHandler].
 func (t typedResourceEventHandler[T]) OnAdd(obj any, isInInitialList bool) {
 	t.handler.OnAdd(obj.(T), isInInitialList)
 }
 
-// OnUpdate implements [ResourceEventHandler].
 func (t typedResourceEventHandler[T]) OnUpdate(old, obj any) {
 	t.handler.OnUpdate(old.(T), obj.(T))
 }
 
-// OnDelete implements [ResourceEventHandler].
 func (t typedResourceEventHandler[T]) OnDelete(obj any) {
 	tombstone, unknown := obj.(deltafifo.DeletedFinalStateUnknown)
 	if !unknown {

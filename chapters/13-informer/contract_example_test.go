@@ -72,7 +72,7 @@ func Example_removeAHandler() {
 			fmt.Println("the handler writes; is its file closed?", fileClosed.Load())
 		}})
 		synctest.Wait()
-		pods.RemoveEventHandler(registration)
+		_ = pods.RemoveEventHandler(registration)
 		fileClosed.Store(true)
 		<-registration.ShutdownChan()
 	})
@@ -83,7 +83,7 @@ func Example_removeAHandler() {
 func Example_resyncIsNoNews() {
 	withInformer(Config{ResyncPeriod: 10 * time.Second}, func(server *fakeServer, pods *SharedIndexInformer) {
 		mails := 0
-		pods.AddEventHandler(processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { mails++ }})
+		_, _ = pods.AddEventHandler(processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { mails++ }})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		lists, _ := server.counts()
@@ -96,7 +96,7 @@ func Example_resyncIsNoNews() {
 func Example_aHandlerThatBlocks() {
 	withInformer(Config{}, func(server *fakeServer, pods *SharedIndexInformer) {
 		answer := make(chan struct{})
-		pods.AddEventHandler(processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { <-answer }})
+		_, _ = pods.AddEventHandler(processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { <-answer }})
 		for range 5000 {
 			server.set("a")
 		}

@@ -1,18 +1,12 @@
 // Package informer puts the client half together: one reflector and one local store per type, any number of handlers,
 // and the promise that the store is never behind what a handler is told, unless etcd is restored.
 //
-//   - controller.go: [Controller], a reflector that fills a queue and a loop that empties it.
-//   - process_deltas.go: what each delta means to the store and then to the handlers.
-//   - shared_informer.go: [SharedIndexInformer], with its contract; handlers.go: its handlers come and go.
-//   - wait.go: waiting for the initial state, at two levels.
-//   - factory.go, typed.go: [SharedInformerFactory], one informer per type, and the typed view of pods and nodes.
-//
 // # Goroutines
 //
-// [SharedIndexInformer.Run] processes the queue in the caller's goroutine and starts: the reflector
-// (reflector.Run), the one that closes the queue when ctx is done (controller.closeQueue), and three for each handler
-// (chapter 12). It returns when all have ended.
-// Handlers end strictly after the controller: no goroutine may send to a listener that is gone.
+// [SharedIndexInformer.Run] processes the queue in the caller's goroutine and starts: the reflector (reflector.Run),
+// the goroutine that closes the queue when ctx is done (controller.closeQueue), and three for each handler (chapter
+// 12). Run returns when all have ended. Handlers end strictly after the controller: no goroutine may send to a listener
+// that is gone.
 //
 // # Locks, in the order in which they are taken
 //
@@ -21,7 +15,7 @@
 //	(chapter 12) the listeners
 //	(chapter 11) the store
 //
-// The queue's lock (chapter 10) stands before deltasMu if the queue holds it during processing, and nothing takes it
+// The queue's lock (chapter 10) comes before deltasMu if the queue holds it during processing, and nothing takes it
 // while holding any of these.
 //
 // Upstream: k8s.io/client-go/tools/cache

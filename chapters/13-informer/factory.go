@@ -121,12 +121,8 @@ func (f *SharedInformerFactory) Start(ctx context.Context) {
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).Shutdown
 func (f *SharedInformerFactory) Shutdown() {
-	f.beginShutdown()
-	f.goroutines.Wait()
-}
-
-func (f *SharedInformerFactory) beginShutdown() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.shuttingDown = true
+	f.mu.Unlock()
+	f.goroutines.Wait()
 }

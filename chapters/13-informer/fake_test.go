@@ -76,14 +76,6 @@ func (s *fakeServer) delete(name string) {
 	}
 }
 
-// bookmark sends a bookmark after n writes to other resources.
-func (s *fakeServer) bookmark(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rv += n
-	s.tellLocked(watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.rv)}})
-}
-
 // cut ends all watches; with compact, they cannot be resumed.
 func (s *fakeServer) cut(compact bool) {
 	s.mu.Lock()
@@ -109,16 +101,6 @@ func (s *fakeServer) counts() (lists, watches int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lists, s.watches
-}
-
-func (s *fakeServer) state() map[string]string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state := map[string]string{}
-	for _, p := range s.pods {
-		state["default/"+p.Name] = p.ResourceVersion
-	}
-	return state
 }
 
 func (s *fakeServer) List(_ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
@@ -156,7 +138,7 @@ func (s *fakeServer) Watch(_ context.Context, opts metav1.ListOptions) (watch.In
 		from = s.rv
 	}
 	for _, event := range s.history {
-		if event.Type != watch.Bookmark && int(storage.VersionOf(event.Object)) > from {
+		if int(storage.VersionOf(event.Object)) > from {
 			w.send(event)
 		}
 	}

@@ -2,15 +2,10 @@ package informer
 
 import (
 	"fmt"
-	"slices"
 	"sync"
-	"testing"
 	"time"
 
-	processor "listwatch/chapters/12-processor"
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/handlertest"
 )
 
 // First try: the loop tells the handlers at once, and then stores the pod.
@@ -60,30 +55,4 @@ func Example_showThenAdd() {
 	// Output:
 	// the late handler hears of a
 	// the store has ["a" "b"]
-}
-
-// TestTheInformerInTheTriesPlace gives the informer a handler that reads the store, and one that is late and slow.
-func TestTheInformerInTheTriesPlace(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		b := newBench(t, Config{})
-		var told []bool
-		tell := func(obj any) {
-			stored, _, _ := b.GetIndexer().GetByKey("default/" + handlertest.Name(obj))
-			told = append(told, stored == obj)
-		}
-		b.add(processor.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }},
-			HandlerOptions{})
-		b.run()
-		late := &handlertest.Recorder{Delay: 2 * time.Second}
-		b.add(late, HandlerOptions{})
-		time.Sleep(time.Second)
-		b.server.set("a")
-		b.server.set("c")
-		time.Sleep(time.Minute)
-		b.end()
-		assert.EqualSlices(t, []bool{true, true, true, true}, told, "the store has what the handler is told")
-		shown := late.Take()
-		slices.Sort(shown[:2]) // the store has no order
-		assert.EqualSlices(t, []string{"+a@1*", "+b@2*", "~a@1>3", "+c@4"}, shown, "the late handler")
-	})
 }

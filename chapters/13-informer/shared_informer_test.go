@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,17 +13,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/handlertest"
+	"listwatch/internal/check/handlercalls"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
@@ -31,7 +35,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type recorder = handlertest.Recorder
+type recorder = handlercalls.Recorder
 
 var errBroken = errors.New("broken")
 
@@ -77,7 +81,7 @@ func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) proce
 func (b *bench) stored() map[string]string {
 	state := map[string]string{}
 	for _, obj := range b.GetIndexer().List() {
-		state["default/"+handlertest.Name(obj)] = obj.(*corev1.Pod).ResourceVersion
+		state["default/"+handlercalls.Name(obj)] = obj.(*corev1.Pod).ResourceVersion
 	}
 	return state
 }
@@ -93,38 +97,9 @@ func variants(t *testing.T, test func(t *testing.T, b *bench)) {
 	}
 }
 
-func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
-	variants(t, func(t *testing.T, b *bench) {
-		r := &recorder{}
-		b.add(r, HandlerOptions{})
-		var atDeletion map[string]string
-		b.add(processor.ResourceEventHandlerFuncs{DeleteFunc: func(any) { atDeletion = b.stored() }}, HandlerOptions{})
-		b.run()
-		defer b.end()
-		r.Take()
-
-		b.server.fail(errBroken)
-		b.server.cut(false) // the watch breaks, and what happens now is missed:
-		b.server.delete("a")
-		b.server.set("c")
-		b.server.cut(true)
-		b.server.fail(nil)
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		got := r.Take()
-		if b.config.FIFO == FIFOReal {
-			assert.Equal(t, "", cmp.Diff("-a@1?", got[0]), "deletions are told first: %v", got)
-			assert.NoDiff(t, map[string]string{"default/b": "2", "default/c": "4"}, atDeletion,
-				"the store during OnDelete")
-		}
-		slices.Sort(got)
-		assert.NoDiff(t, []string{"+c@4", "-a@1?", "~b@2>2"}, got)
-	})
-}
-
 // The handler is called by the goroutine that changes the store, and looks at once: no race decides what it finds.
 func TestTheStoreComesFirst(t *testing.T) {
-	state := func(obj any) string { return fmt.Sprintf("%s@%d", handlertest.Name(obj), deltafifo.VersionOf(obj)) }
+	state := func(obj any) string { return fmt.Sprintf("%s@%d", handlercalls.Name(obj), deltafifo.VersionOf(obj)) }
 	store := indexer.NewIndexer(indexer.Config{})
 	processed := &deltaProcessor{clientState: store, handler: processor.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -213,7 +188,7 @@ func (i *interrupted) OnAdd(obj any, isInInitialList bool) {
 // addingWaits reports whether a goroutine that adds a handler waits for a lock.
 func addingWaits() bool {
 	stacks := make([]byte, 1<<20)
-	for _, goroutine := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+	for _, goroutine := range strings.Split(string(stacks[:goruntime.Stack(stacks, true)]), "\n\n") {
 		if strings.Contains(goroutine, "[sync.") && strings.Contains(goroutine, "AddEventHandlerWithOptions") {
 			return true
 		}
@@ -233,7 +208,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 				added.Store(true)
 			})
 			for !added.Load() && !addingWaits() {
-				runtime.Gosched()
+				goruntime.Gosched()
 			}
 		}}
 		b.run()
@@ -322,5 +297,91 @@ func TestObjectsThatCannotBeProcessedAreCountedAndSkipped(t *testing.T) {
 		b.run()
 		assert.Equal(t, 1, b.Snapshot().ProcessErrors, "errors")
 		b.end()
+	})
+}
+
+// fakeClient serves pods from a fakeServer and nothing of anything else.
+type fakeClient struct{ pods *fakeServer }
+
+func (c *fakeClient) ListWatch(resource, _ string, _ func(*metav1.ListOptions)) reflector.ListerWatcher {
+	if resource == "pods" {
+		return c.pods
+	}
+	return emptyServer{}
+}
+
+// emptyServer has no objects, and watches on which nothing happens.
+type emptyServer struct{}
+
+func (emptyServer) List(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+}
+
+func (emptyServer) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	w := watch.NewFake()
+	context.AfterFunc(ctx, w.Stop)
+	return w, nil
+}
+
+type podNames struct {
+	processor.TypedResourceEventHandler[*corev1.Pod]
+	names []string
+}
+
+func (p *podNames) OnAdd(pod *corev1.Pod, _ bool) { p.names = append(p.names, pod.Name) }
+
+func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		client := &fakeClient{newFakeServer("a", "b")}
+		f := NewSharedInformerFactory(FactoryConfig{Client: client, Clock: clock.RealClock{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		handler := &podNames{}
+		registration := require.Value(f.Pods().AddTypedEventHandler(handler, HandlerOptions{}))(t)
+		f.Start(ctx)
+		f.Start(ctx)                 // starts nothing new
+		late := f.Nodes().Informer() // asked for after these starts
+		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2, "told of %v",
+			handler.names)
+		pods := f.Pods().Lister().Namespace("default").List(labels.Everything())
+		assert.Equal(t, 2, len(pods), "listed %v", pods)
+		assert.False(t, late.HasSynced(), "started before Start")
+		f.Start(ctx)
+		assert.True(t, WaitFor(ctx, late.HasSyncedChecker()), "not started")
+		cancel()
+		f.Shutdown()
+		more := f.InformerFor(&corev1.ConfigMap{}, "configmaps")
+		assert.True(t, f.InformerFor(&corev1.ConfigMap{}, "configmaps") == more, "a second one of the same")
+		assert.True(t, f.InformerFor(&corev1.ConfigMap{}, "others") != more, "one for two resources of one type")
+		f.Start(ctx)
+		assert.False(t, more.started, "started after Shutdown")
+	})
+}
+
+func TestRelistTellsDeletionsFirstAndNoOpUpdates(t *testing.T) {
+	variants(t, func(t *testing.T, b *bench) {
+		r := &recorder{}
+		b.add(r, HandlerOptions{})
+		var atDeletion map[string]string
+		b.add(processor.ResourceEventHandlerFuncs{DeleteFunc: func(any) { atDeletion = b.stored() }}, HandlerOptions{})
+		b.run()
+		defer b.end()
+		r.Take()
+
+		b.server.fail(errBroken)
+		b.server.cut(false) // the watch breaks, and what happens now is missed:
+		b.server.delete("a")
+		b.server.set("c")
+		b.server.cut(true)
+		b.server.fail(nil)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		got := r.Take()
+		if b.config.FIFO == FIFOReal {
+			assert.Equal(t, "-a@1?", got[0], "deletions are told first: %v", got)
+			assert.NoDiff(t, map[string]string{"default/b": "2", "default/c": "4"}, atDeletion,
+				"the store during OnDelete")
+		}
+		slices.Sort(got)
+		assert.NoDiff(t, []string{"+c@4", "-a@1?", "~b@2>2"}, got)
 	})
 }

@@ -221,18 +221,9 @@ func (c *cluster) observe(options func(*metav1.ListOptions)) *observer {
 	w, err := lw.Watch(c.ctx, metav1.ListOptions{ResourceVersion: "0"})
 	c.must(err)
 	o := &observer{}
-	c.running.Go(c.ctx, "observer", func(ctx context.Context) {
-		defer w.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case event, ok := <-w.ResultChan():
-				if !ok {
-					return
-				}
-				o.see(event)
-			}
+	c.running.Go(c.ctx, "observer", func(context.Context) {
+		for event := range w.ResultChan() { // until ctx is done
+			o.see(event)
 		}
 	})
 	return o
@@ -403,26 +394,5 @@ func TestAKubeletThatStartsAnewTakesUpWhatItFinds(t *testing.T) {
 		a, b := c.get("a"), c.get("b")
 		assert.True(t, a.Status.Phase == corev1.PodSucceeded && b.Status.Phase == corev1.PodRunning,
 			"a is %s and b is %s, want Succeeded and Running", a.Status.Phase, b.Status.Phase)
-	})
-}
-
-func TestProbesTellWhatAControllerDid(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		c.schedule(nil)
-		c.node("node1", nil)
-		synctest.Wait()
-		c.create("a", nil)
-		settle(5 * time.Second)
-		var told []string
-		for _, r := range probetest.Records(c.log, probe.Reconciled, probe.WorkRetry) {
-			told = append(told, r.Subject+": "+r.Field(probe.FieldDid)+r.Field(probe.FieldWhy))
-		}
-		for _, want := range []string{
-			"scheduler: default/a is bound to node1", "kubelet-node1: default/a: admit is done",
-			"kubelet-node1: it will start then", "kubelet-node1: default/a: start is done",
-			"kubelet-node1: default/a is Running: nothing to do",
-		} {
-			assert.True(t, slices.Contains(told, want), "not said: %q; said was %q", want, told)
-		}
 	})
 }

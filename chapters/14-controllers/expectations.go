@@ -17,12 +17,12 @@ const ExpectationsTimeout = 5 * time.Minute
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/controller_utils.go: UIDTrackingControllerExpectations
 // Differs: one type and one lock where upstream has two types, stores and atomic counters. The key
-// is the UID of the object, so that another one of its name starts afresh; upstream's is the name.
+// is the UID of the object; upstream's is its name. Forgets what has come true.
 type ControllerExpectations struct {
 	clock clock.PassiveClock
 
 	mu           sync.Mutex // guards expectations; innermost
-	expectations map[string]*ControlleeExpectations
+	expectations map[string]ControlleeExpectations
 }
 
 // ControlleeExpectations is what one controller waits to see.
@@ -34,7 +34,7 @@ type ControlleeExpectations struct {
 
 // NewControllerExpectations returns expectations of nothing.
 func NewControllerExpectations(clk clock.PassiveClock) *ControllerExpectations {
-	return &ControllerExpectations{clock: clk, expectations: map[string]*ControlleeExpectations{}}
+	return &ControllerExpectations{clock: clk, expectations: map[string]ControlleeExpectations{}}
 }
 
 // SatisfiedExpectations reports whether the informer has shown all that was expected, or has
@@ -42,46 +42,37 @@ func NewControllerExpectations(clk clock.PassiveClock) *ControllerExpectations {
 func (r *ControllerExpectations) SatisfiedExpectations(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	exp, exists := r.expectations[key]
-	return !exists || exp.add <= 0 && exp.del.Len() == 0 ||
-		r.clock.Since(exp.timestamp) > ExpectationsTimeout
+	exp, waits := r.expectations[key]
+	return !waits || r.clock.Since(exp.timestamp) > ExpectationsTimeout
 }
 
-// ExpectCreations is called before the first of n creations: the informer may be faster than
-// the answer.
-func (r *ControllerExpectations) ExpectCreations(key string, n int) { r.set(key, n, nil) }
+// ExpectCreations is called before the first of n creations: the informer may be faster than the answer.
+func (r *ControllerExpectations) ExpectCreations(key string, n int) { r.set(key, n) }
 
 // ExpectDeletions is called before the first of the pods is deleted.
-func (r *ControllerExpectations) ExpectDeletions(key string, pods []string) { r.set(key, 0, pods) }
+func (r *ControllerExpectations) ExpectDeletions(key string, pods []string) { r.set(key, 0, pods...) }
 
-func (r *ControllerExpectations) set(key string, add int, del []string) {
+func (r *ControllerExpectations) set(key string, add int, del ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.expectations[key] = &ControlleeExpectations{add, sets.New(del...), r.clock.Now()}
+	r.expectations[key] = ControlleeExpectations{add, sets.New(del...), r.clock.Now()}
 }
 
 // CreationObserved is called when the informer shows a new pod, or when a creation has failed.
-func (r *ControllerExpectations) CreationObserved(key string) {
-	r.lower(key, func(exp *ControlleeExpectations) { exp.add-- })
-}
+func (r *ControllerExpectations) CreationObserved(key string) { r.lower(key, 1, "") }
 
-// DeletionObserved is called when the informer shows that a pod is marked or gone, or when its
-// deletion has failed.
-func (r *ControllerExpectations) DeletionObserved(key, pod string) {
-	r.lower(key, func(exp *ControlleeExpectations) { exp.del.Delete(pod) })
-}
+// DeletionObserved is called when the informer shows that a pod is marked or gone, or when its deletion has failed.
+func (r *ControllerExpectations) DeletionObserved(key, pod string) { r.lower(key, 0, pod) }
 
-func (r *ControllerExpectations) lower(key string, by func(*ControlleeExpectations)) {
+func (r *ControllerExpectations) lower(key string, add int, del string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if exp, exists := r.expectations[key]; exists {
-		by(exp)
+	exp := r.expectations[key]
+	exp.add -= add
+	exp.del.Delete(del)
+	if exp.add <= 0 && exp.del.Len() == 0 {
+		delete(r.expectations, key)
+		return
 	}
-}
-
-// DeleteExpectations forgets an object that is gone.
-func (r *ControllerExpectations) DeleteExpectations(key string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.expectations, key)
+	r.expectations[key] = exp
 }

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
-	controllers "listwatch/chapters/14-controllers"
-	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 )
 
@@ -67,43 +64,6 @@ func Example_aSetThatIsClearedAfterTheWork() {
 		close(keys)
 	})
 	// Output: after a minute the job wants 2 pods and has 1
-}
-
-// TestTheQueueInTheTriesPlace gives the workqueue what the two tries were given: two workers, and two adds.
-func TestTheQueueInTheTriesPlace(t *testing.T) {
-	for _, between := range []time.Duration{0, request / 2} {
-		bubble.Run(t, between.String(), func(t *testing.T) {
-			queue := controllers.NewQueue(nil)
-			var wanted, pods, looks atomic.Int32
-			work := func() {
-				for {
-					key, shutdown := queue.Get()
-					if shutdown {
-						return
-					}
-					looks.Add(1)
-					if missing := wanted.Load() - pods.Load(); missing > 0 {
-						time.Sleep(request)
-						pods.Add(missing)
-					}
-					queue.Done(key)
-				}
-			}
-			go work()
-			go work()
-			wanted.Store(1)
-			queue.Add("job")
-			time.Sleep(between)
-			if between > 0 {
-				wanted.Store(2)
-			}
-			queue.Add("job")
-			time.Sleep(time.Minute)
-			queue.ShutDown()
-			got, want := pods.Load(), wanted.Load()
-			assert.True(t, got == want, "after %d looks the job has %d pods, want %d", looks.Load(), got, want)
-		})
-	}
 }
 
 // First try: count what the informer has, and create the difference.

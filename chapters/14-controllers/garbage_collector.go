@@ -2,11 +2,11 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,61 +21,50 @@ import (
 
 // GarbageCollectorConfig describes a [GarbageCollector]. Client and Clock are required.
 type GarbageCollectorConfig struct {
-	Client *listwatch.RESTClient
-	// Shared are informers that others run, by their kind: "apps/v1/Deployment".
-	Shared       map[string]*informer.SharedIndexInformer
+	Client       *listwatch.RESTClient
+	Shared       map[string]*informer.SharedIndexInformer // run by others, by kind: "apps/v1/Deployment"
 	Clock        clock.WithTicker
 	UseWatchList bool
 }
 
 // GarbageCollector deletes objects whose owners are all gone. Its informers, one for each kind that discovery says can
-// be listed, watched and deleted, may each be behind, and say only where to look: before each deletion it reads the
-// object and its owners at the server, and compares the UIDs.
+// be listed, watched and deleted, may each be behind, and say only where to look: before each deletion it asks the
+// server for every owner, and compares the UIDs.
 //
 // An object that is deleted in the background vanishes, and what it owned is looked at. In the foreground it stays,
-// marked, until what blocks its deletion is gone. Or it stays until what it owned is an orphan.
+// marked, until what it owned is gone. Or it stays until what it owned is an orphan.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: GarbageCollector
-// Differs: no graph; an index of each informer's store finds dependents by the UID of their owner. Asks discovery once,
-// upstream every 30 s. Has one worker, does not remember owners that are gone, and does not look for circles.
+// Differs: no graph; an index of each informer's store finds dependents by the UID of their owner. Asks discovery
+// once. Deletes an object in the version that it has looked at, where upstream reads it again. Has one worker, does not
+// remember owners that are gone, and does not look for circles. An owner waits for all that it owns, upstream in the
+// foreground for what has blockOwnerDeletion; and it looks every second whether some is left. A dependent that is being
+// deleted keeps its owner waiting until it is gone.
 type GarbageCollector struct {
-	// Set by NewGarbageCollector, never changed.
-	config GarbageCollectorConfig
-	queue  *RateLimitingQueue
-
+	config   GarbageCollectorConfig
+	queue    *RateLimitingQueue
 	monitors map[string]*monitor // by kind; set by Run before the worker and the informers run
 }
 
 // monitor is one kind: how the server serves it, and what the informer has shown of it.
 type monitor struct {
-	gc         *GarbageCollector
-	client     *listwatch.RESTClient
-	kind       string // "apps/v1/Deployment"
-	resource   string
-	namespaced bool
-	informer   *informer.SharedIndexInformer
+	served
+	informer *informer.SharedIndexInformer
 }
 
 // ownersIndex finds objects by the UID of each of their owners.
 const ownersIndex = "owners"
 
 var byOwner = indexer.Indexers{ownersIndex: func(obj any) (owners []string, err error) {
-	for _, ref := range metaOf(obj).GetOwnerReferences() {
+	for _, ref := range obj.(metav1.Object).GetOwnerReferences() {
 		owners = append(owners, string(ref.UID))
 	}
 	return owners, nil
 }}
 
-// metaOf returns the metadata of an object that an informer has shown: it has some.
-func metaOf(obj any) metav1.Object {
-	accessor, _ := meta.Accessor(obj)
-	return accessor
-}
-
 // NewGarbageCollector returns a collector that does nothing until [GarbageCollector.Run].
 func NewGarbageCollector(config GarbageCollectorConfig) *GarbageCollector {
-	return &GarbageCollector{config: config, queue: NewRateLimitingQueue(config.Clock, nil),
-		monitors: map[string]*monitor{}}
+	return &GarbageCollector{config: config, queue: NewRateLimitingQueue(config.Clock, nil)}
 }
 
 // Run collects until ctx is done and all its goroutines have ended.
@@ -89,102 +78,145 @@ func (c *GarbageCollector) Run(ctx context.Context) {
 	defer g.Wait()
 	var synced []<-chan struct{}
 	for _, m := range c.monitors { // a handler may look at all of them as soon as one runs
-		if follow(&synced, m.informer, m.changed) != nil {
-			return // the informer has stopped: so does the program
-		}
+		synced = append(synced, follow(m.informer, func(old, obj metav1.Object) { c.changed(m, old, obj) }))
 		if c.config.Shared[m.kind] == nil {
 			g.Go(ctx, "garbagecollector.informer", m.informer.Run)
 		}
 	}
-	runWorker(ctx, c.queue, c, synced)
+	runWorker(ctx, c.queue, c, synced...)
 }
 
-// discover makes a monitor of each kind whose objects can be listed, watched and deleted, but for events.
+// discover makes a monitor of each kind whose objects can be listed, watched and deleted, but for events. An informer
+// that is not shared keeps of each object the metadata.
 //
 // Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go: GetDeletableResources
 func (c *GarbageCollector) discover(ctx context.Context) error {
-	return discover(ctx, c.config.Client, func(client *listwatch.RESTClient, path string,
-		kind metav1.APIResource) error {
-		for _, verb := range []string{"delete", "list", "watch"} {
-			if !slices.Contains(kind.Verbs, verb) || kind.Name == "events" {
-				return nil
-			}
+	kinds, err := discover(ctx, c.config.Client)
+	c.monitors = map[string]*monitor{}
+	for _, each := range kinds {
+		if !each.verbs.HasAll("delete", "list", "watch") || each.name == "events" {
+			continue
 		}
-		apiVersion := strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
-		m := &monitor{gc: c, client: client.Untyped(), kind: apiVersion + "/" + kind.Kind, resource: kind.Name,
-			namespaced: kind.Namespaced}
-		m.informer = c.informerOf(m)
+		m := &monitor{each, c.config.Shared[each.kind]}
+		if m.informer == nil {
+			m.informer = informer.NewSharedIndexInformer(informer.Config{Name: m.name, Clock: c.config.Clock,
+				ListerWatcher: m.client.Untyped().ListWatch(m.name, metav1.NamespaceAll, nil),
+				ExampleObject: &unstructured.Unstructured{}, UseWatchList: c.config.UseWatchList,
+				Transform: func(o any) (any, error) { return meta.AsPartialObjectMetadata(o.(metav1.Object)), nil }})
+		}
+		_ = m.informer.GetIndexer().AddIndexers(byOwner) // the error is that there is such an index
 		c.monitors[m.kind] = m
-		return nil
-	})
+	}
+	return err
 }
 
-// informerOf returns the informer of a kind. One that is not shared keeps of each object the metadata.
-func (c *GarbageCollector) informerOf(m *monitor) *informer.SharedIndexInformer {
-	one := c.config.Shared[m.kind]
-	if one == nil {
-		one = informer.NewSharedIndexInformer(informer.Config{Name: m.resource, Clock: c.config.Clock,
-			ListerWatcher: m.client.ListWatch(m.resource, metav1.NamespaceAll, nil),
-			ExampleObject: &unstructured.Unstructured{}, UseWatchList: c.config.UseWatchList,
-			Transform: func(obj any) (any, error) { return meta.AsPartialObjectMetadata(metaOf(obj)), nil }})
-	}
-	_ = one.GetIndexer().AddIndexers(byOwner) // the error is that there is such an index
-	return one
-}
-
-// changed is told of every change of an object. What one that is gone owned is to be looked at,
-// whether or not there is another one of that name by now.
-func (m *monitor) changed(old, obj metav1.Object) {
-	if old != nil && (obj == nil || obj.GetUID() != old.GetUID()) {
-		m.see(old)
-		m.gc.addDependents(old.GetUID())
-	}
+// changed is told of every change of an object: it is to be looked at, and what it owns if it has come or is gone.
+func (c *GarbageCollector) changed(m *monitor, old, obj metav1.Object) {
 	if obj != nil {
-		m.see(obj)
+		c.queue.Add(m.kind + " " + keyOf(obj))
 	}
-}
-
-// see asks for a look at an object, and at its owners: one of them may have waited for this.
-func (m *monitor) see(obj metav1.Object) {
-	m.gc.queue.Add(m.key(obj))
-	for _, ref := range obj.GetOwnerReferences() {
-		if owner := m.gc.monitorOf(ref); owner != nil {
-			m.gc.queue.Add(owner.kind + " " + owner.namespaceOf(obj) + "/" + ref.Name)
+	for _, each := range []metav1.Object{old, obj} {
+		if each != nil && (old == nil || obj == nil || old.GetUID() != obj.GetUID()) {
+			c.dependentsOf(each.GetUID())
 		}
 	}
-}
-
-// key is the kind, and namespace and name.
-func (m *monitor) key(obj metav1.Object) string { return m.kind + " " + keyOf(obj) }
-
-// namespaceOf returns the namespace in which an owner of that kind is looked for.
-func (m *monitor) namespaceOf(dependent metav1.Object) string {
-	if m.namespaced {
-		return dependent.GetNamespace()
-	}
-	return ""
-}
-
-// monitorOf returns the monitor of an owner's kind, nil if there is none.
-func (c *GarbageCollector) monitorOf(ref metav1.OwnerReference) *monitor {
-	return c.monitors[ref.APIVersion+"/"+ref.Kind]
 }
 
 // cached returns what the informer has shown of an object, nil if nothing.
-func (m *monitor) cached(namespace, name string) metav1.Object {
-	obj, exists, _ := m.informer.GetIndexer().GetByKey(strings.TrimPrefix(namespace+"/"+name, "/")) // never an error
-	if !exists {
-		return nil
-	}
-	return metaOf(obj)
+func (m *monitor) cached(key string) metav1.Object {
+	obj, _, _ := m.informer.GetIndexer().GetByKey(strings.TrimPrefix(key, "/")) // never an error
+	shown, _ := obj.(metav1.Object)
+	return shown
 }
 
-// get reads an object at the server; nil if there is none with that UID.
-func (m *monitor) get(ctx context.Context, namespace, name string, uid types.UID) (metav1.Object, error) {
-	obj := &unstructured.Unstructured{}
-	err := m.client.Get().Namespace(namespace).Resource(m.resource).Name(name).Do(ctx).Into(obj)
-	if apierrors.IsNotFound(err) || err == nil && obj.GetUID() != uid {
-		return nil, nil
+// dependentsOf asks for a look at all that the informers show to name an owner, and returns how many these are.
+func (c *GarbageCollector) dependentsOf(owner types.UID) (n int) {
+	for _, m := range c.monitors {
+		objs, _ := m.informer.GetIndexer().ByIndex(ownersIndex, string(owner)) // the index was added
+		for _, obj := range objs {
+			c.queue.Add(m.kind + " " + keyOf(obj.(metav1.Object)))
+		}
+		n += len(objs)
 	}
-	return obj, err
+	return n
+}
+
+// reconcile looks at one object, as an owner and as a dependent.
+func (c *GarbageCollector) reconcile(ctx context.Context, key string) (next outcome, err error) {
+	kind, rest, _ := strings.Cut(key, " ")
+	m := c.monitors[kind]
+	obj := m.cached(rest)
+	switch {
+	case obj == nil: // it is gone
+	case obj.GetDeletionTimestamp() == nil:
+		err = c.attemptToDelete(ctx, m, obj)
+	case !waits(obj, metav1.FinalizerDeleteDependents) && !waits(obj, metav1.FinalizerOrphanDependents):
+	case c.dependentsOf(obj.GetUID()) > 0:
+		next.again = time.Second
+	default:
+		err = m.removeFinalizers(ctx, obj, metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents)
+	}
+	return next, ignoreGone(err)
+}
+
+// attemptToDelete deletes an object if the server says that none of its owners exists, or that those left wait for its
+// deletion. What is kept, by another owner or as an orphan, loses only the references to these.
+//
+// Upstream: k8s.io/kubernetes/pkg/controller/garbagecollector: (*GarbageCollector).attemptToDeleteItem
+func (c *GarbageCollector) attemptToDelete(ctx context.Context, m *monitor, obj metav1.Object) error {
+	var dangling []types.UID // owners that do not want it any more
+	kept, waiting := false, false
+	for _, ref := range obj.GetOwnerReferences() {
+		owner, err := c.owner(ctx, obj, ref)
+		switch {
+		case err != nil:
+			return err
+		case owner == nil:
+		case waits(owner, metav1.FinalizerDeleteDependents):
+			waiting = true
+		case waits(owner, metav1.FinalizerOrphanDependents):
+			kept = true
+		default:
+			kept = true
+			continue
+		}
+		dangling = append(dangling, ref.UID)
+	}
+	policy := metav1.DeletePropagationBackground
+	switch {
+	case len(dangling) == 0:
+		return nil
+	case kept:
+		return m.release(ctx, obj, dangling...)
+	case waiting && c.dependentsOf(obj.GetUID()) > 0: // its owner waits for all below it, too
+		policy = metav1.DeletePropagationForeground
+	}
+	return m.delete(ctx, obj, policy)
+}
+
+// owner returns an owner of an object, nil if it is gone. Unless the informers show that it lives, the server says so.
+// One that lives and is not shown yet is an error: if it went before it is shown, nothing would lead to the object.
+func (c *GarbageCollector) owner(ctx context.Context, obj metav1.Object, ref metav1.OwnerReference) (metav1.Object,
+	error) {
+	m, namespace := c.monitors[ref.APIVersion+"/"+ref.Kind], ""
+	if m == nil {
+		return nil, fmt.Errorf("%s names an owner of an unknown kind, %s of %s", keyOf(obj), ref.Kind, ref.APIVersion)
+	}
+	if m.namespaced {
+		namespace = obj.GetNamespace()
+	}
+	shown := m.cached(namespace + "/" + ref.Name)
+	if shown != nil && shown.GetUID() == ref.UID && !waits(shown, metav1.FinalizerDeleteDependents) {
+		return shown, nil
+	}
+	owner, err := m.get(ctx, namespace, ref.Name, ref.UID)
+	if err == nil && owner != nil && !waits(owner, metav1.FinalizerDeleteDependents) {
+		err = fmt.Errorf("%s of %s is not shown yet", ref.Name, keyOf(obj))
+	}
+	return owner, err
+}
+
+// waits reports whether an owner is kept by a finalizer until it has no dependents any more.
+func waits(owner metav1.Object, finalizer string) bool {
+	return owner.GetDeletionTimestamp() != nil && slices.Contains(owner.GetFinalizers(), finalizer)
 }

@@ -113,10 +113,10 @@ func TestACollectorThatIsBehindAsksBeforeItDeletes(t *testing.T) {
 			return names
 		}
 		assert.EqualSlices(t, []string{"both", "new", "old"}, names(), "while the informer is behind")
-		assert.Equal(t, 1, len(c.get("both").OwnerReferences), "owners of both")
 
 		behind.release()
 		settle(5 * time.Second)
+		assert.Equal(t, 1, len(c.get("both").OwnerReferences), "owners of both")
 		assert.EqualSlices(t, []string{"both", "new"}, names(), "pods")
 	})
 }

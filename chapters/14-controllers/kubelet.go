@@ -68,7 +68,7 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 		hostIP: fmt.Sprint("192.168.0.", n), podCIDR: netip.PrefixFrom(network, 16)}
 	k.queue = NewRateLimitingQueue(config.Clock, config.Probe)
 	// This store reports nothing: the indexer on the picture is the informer's.
-	k.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{Indexers: byAddress}), queue: k.queue}
+	k.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: k.queue}
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
 		Name:          "kubelet " + config.NodeName,

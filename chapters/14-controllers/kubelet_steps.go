@@ -2,15 +2,12 @@ package controllers
 
 import (
 	"context"
-	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	indexer "listwatch/chapters/11-indexer"
 )
 
 // podStep is one thing a kubelet does about a pod.
@@ -79,24 +76,17 @@ func (step podStep) takes(pod *corev1.Pod) time.Duration {
 func (k *Kubelet) do(ctx context.Context, step podStep, pod *corev1.Pod) error {
 	now := k.config.Clock.Now()
 	updated := pod.DeepCopy() // the original came out of a cache: others look at it
-	var err error
 	switch step {
 	case admit:
 		setPending(&updated.Status, pod, k.hostIP, now)
-		err = k.updateStatus(ctx, updated)
 	case launch:
 		setRunning(&updated.Status, pod, k.allocateIP(), now)
-		err = k.updateStatus(ctx, updated)
 	case finish:
 		setSucceeded(&updated.Status, pod, now)
-		err = k.updateStatus(ctx, updated)
 	case stop:
-		err = k.delete(ctx, pod)
+		return ignoreGone(k.delete(ctx, pod))
 	}
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreGone(k.updateStatus(ctx, updated))
 }
 
 // recordLaunch tells people that the pod's containers run.
@@ -113,9 +103,7 @@ func (k *Kubelet) recordLaunch(pod *corev1.Pod) {
 // so if another client has changed the pod since, the server answers 409 Conflict: the decision
 // was about an older state. The key comes back, and by then the cache has it.
 func (k *Kubelet) updateStatus(ctx context.Context, pod *corev1.Pod) error {
-	return k.config.Client.Put().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
-		SubResource("status").
-		Body(pod).Do(ctx).Error()
+	return resourceClient{k.config.Client, "pods"}.write(ctx, pod, "status")
 }
 
 // delete is the second half of a graceful deletion. The first only set deletionTimestamp; this one, with no grace left,
@@ -127,36 +115,17 @@ func (k *Kubelet) delete(ctx context.Context, pod *corev1.Pod) error {
 		Body(options).Do(ctx).Error()
 }
 
-// addressIndex is the index of a kubelet's store by the addresses of its pods.
-const addressIndex = "podIP"
-
-var byAddress = indexer.Indexers{addressIndex: func(obj any) ([]string, error) {
-	if ip := obj.(*corev1.Pod).Status.PodIP; ip != "" {
-		return []string{ip}, nil
-	}
-	return nil, nil
-}}
-
-// allocateIP returns the next address of the node's range that no pod in the store has; if all are taken, the next.
+// allocateIP returns the next address of the node's range that no pod in the store has. There are more addresses than a
+// node has room for pods.
 func (k *Kubelet) allocateIP() string {
-	k.nextIP = k.addressAfter(k.nextIP)
-	for first := k.nextIP; k.isTaken(k.nextIP); {
-		if k.nextIP = k.addressAfter(k.nextIP); k.nextIP == first {
-			break
+	taken := func(obj any) bool { return obj.(*corev1.Pod).Status.PodIP == k.nextIP.String() }
+	for {
+		// The range begins with the network's own address.
+		if k.nextIP = k.nextIP.Next(); !k.podCIDR.Contains(k.nextIP) {
+			k.nextIP = k.podCIDR.Addr().Next()
+		}
+		if !slices.ContainsFunc(k.store.List(), taken) {
+			return k.nextIP.String()
 		}
 	}
-	return k.nextIP.String()
-}
-
-// addressAfter returns the address that follows ip in the node's range, which begins with the network's own.
-func (k *Kubelet) addressAfter(ip netip.Addr) netip.Addr {
-	if next := ip.Next(); k.podCIDR.Contains(next) {
-		return next
-	}
-	return k.podCIDR.Addr().Next()
-}
-
-func (k *Kubelet) isTaken(ip netip.Addr) bool {
-	pods, _ := k.store.IndexKeys(addressIndex, ip.String()) // the error is that there is no such index
-	return len(pods) > 0
 }

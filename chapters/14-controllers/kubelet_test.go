@@ -126,34 +126,6 @@ func condition(status *corev1.PodStatus, typ corev1.PodConditionType) corev1.Pod
 	return corev1.PodCondition{}
 }
 
-func TestTheUndeltaStoreAsksForALookAtWhateverChanged(t *testing.T) {
-	q := NewRateLimitingQueue(clock.RealClock{}, nil)
-	u := &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: q}
-	must := func(err error) {
-		t.Helper()
-		require.NoError(t, err)
-	}
-	looks := func(want ...string) {
-		t.Helper()
-		got := q.Snapshot().Len
-		require.Equal(t, len(want), got, "%d keys queued, want %v", got, want)
-		for _, key := range want {
-			mustGet(t, q, key)
-			q.Done(key)
-		}
-	}
-	must(u.Replace([]any{testPod("a", nil), testPod("b", nil)}, "1"))
-	looks("default/a", "default/b")
-	must(u.Add(testPod("c", nil)))
-	looks("default/c")
-	must(u.Update(testPod("a", nil)))
-	looks("default/a")
-	must(u.Delete(testPod("b", nil)))
-	looks("default/b")
-	must(u.Replace([]any{testPod("d", nil)}, "2"))
-	looks("default/a", "default/c", "default/d") // a and c are gone, and that is news
-}
-
 func TestNodesGiveOutDifferentAddresses(t *testing.T) {
 	for _, c := range []struct{ node, hostIP, podCIDR string }{
 		{"node-1", "192.168.0.1", "10.1.0.0/16"},
@@ -171,7 +143,7 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	cidr := netip.MustParsePrefix("10.1.0.0/29") // .1 to .7
 	k := &Kubelet{
 		podCIDR: cidr, nextIP: cidr.Addr(),
-		store: &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{Indexers: byAddress})},
+		store: &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{})},
 	}
 	taken := map[string]bool{"10.1.0.2": true, "10.1.0.4": true}
 	for ip := range taken {
@@ -184,9 +156,4 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 	}
 	ip := k.allocateIP()
 	assert.Equal(t, "10.1.0.1", ip, "after the range went around comes %s, want 10.1.0.1", ip)
-	for ip := range taken {
-		require.NoError(t, k.store.Indexer.Add(testPod("on-"+ip, func(p *corev1.Pod) { p.Status.PodIP = ip })))
-	}
-	ip = k.allocateIP()
-	assert.Equal(t, "10.1.0.2", ip, "from a range that is full comes %s, want the next one, 10.1.0.2", ip)
 }

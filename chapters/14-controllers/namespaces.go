@@ -7,9 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	reflector "listwatch/chapters/03-reflector"
@@ -67,47 +67,55 @@ func (c *NamespaceController) Run(ctx context.Context) {
 func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcome, error) {
 	obj, exists, _ := c.store.GetByKey(key) // never an error
 	if !exists {
-		return outcome{did: key + " is gone"}, nil
+		return outcome{}, nil
 	}
 	namespace := obj.(*corev1.Namespace)
 	if namespace.DeletionTimestamp == nil || len(namespace.Spec.Finalizers) == 0 {
-		return outcome{did: key + " stays: nothing to do"}, nil
+		return outcome{}, nil
 	}
-	left, kinds, err := c.removeContent(ctx, namespace.Name)
+	left, err := c.removeContent(ctx, namespace.Name)
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case left > 0:
+		return outcome{again: contentPeriod}, nil // its pods have time to stop
+	}
+	return outcome{}, c.finalize(ctx, namespace)
+}
+
+// removeContent deletes everything in a namespace, and returns how much of it is still there: pods are given time, and
+// what has finalizers waits for those.
+func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left int, err error) {
+	kinds, err := discover(ctx, c.client)
 	if err != nil {
-		return outcome{}, err
+		return 0, err
 	}
-	if left > 0 {
-		return outcome{did: fmt.Sprintf("%s still has %d objects", key, left), wrote: kinds,
-			again: contentPeriod, why: "its pods have time to stop"}, nil
-	}
-	if err := c.finalize(ctx, namespace); err != nil {
-		return outcome{}, err
-	}
-	return outcome{did: key + " is empty: it can go", wrote: kinds + 1}, nil
-}
-
-// removeContent deletes everything in a namespace, and returns how much of it is still there and how many kinds it
-// looked at: pods are given time, and what has finalizers waits for those.
-func (c *NamespaceController) removeContent(ctx context.Context, namespace string) (left, kinds int, err error) {
-	err = discover(ctx, c.client, func(client *listwatch.RESTClient, _ string, kind metav1.APIResource) error {
-		if !kind.Namespaced || !slices.Contains(kind.Verbs, "deletecollection") {
-			return nil
+	for _, each := range kinds {
+		if !each.namespaced || !each.verbs.Has("deletecollection") {
+			continue
 		}
-		n, err := removeAll(ctx, client, namespace, kind.Name)
-		left, kinds = left+n, kinds+1
-		return err
-	})
-	return left, kinds, err
+		n, err := each.removeAll(ctx, namespace)
+		if err != nil {
+			return 0, err
+		}
+		left += n
+	}
+	return left, nil
 }
 
-// discover calls f for each resource that the server says it has, with the path of its group and a client of that,
-// until f returns an error.
-func discover(ctx context.Context, client *listwatch.RESTClient,
-	f func(client *listwatch.RESTClient, path string, kind metav1.APIResource) error) error {
+// served is a kind that the server says it has.
+type served struct {
+	resourceClient
+	kind       string // "apps/v1/Deployment"
+	namespaced bool
+	verbs      sets.Set[string]
+}
+
+// discover asks the server for all kinds.
+func discover(ctx context.Context, client *listwatch.RESTClient) (kinds []served, err error) {
 	groups := &metav1.APIGroupList{}
 	if err := client.WithAPIPath("/apis").Get().Do(ctx).Into(groups); err != nil {
-		return fmt.Errorf("discover groups: %w", err)
+		return nil, fmt.Errorf("discover groups: %w", err)
 	}
 	paths := []string{"/api/v1"}
 	for _, group := range groups.Groups {
@@ -116,25 +124,24 @@ func discover(ctx context.Context, client *listwatch.RESTClient,
 	for _, path := range paths {
 		known, of := &metav1.APIResourceList{}, client.WithAPIPath(path)
 		if err := of.Get().Do(ctx).Into(known); err != nil {
-			return fmt.Errorf("discover %s: %w", path, err)
+			return nil, fmt.Errorf("discover %s: %w", path, err)
 		}
 		for _, kind := range known.APIResources {
-			if err := f(of, path, kind); err != nil {
-				return err
-			}
+			kinds = append(kinds, served{resourceClient{of, kind.Name}, known.GroupVersion + "/" + kind.Kind,
+				kind.Namespaced, sets.New(kind.Verbs...)})
 		}
 	}
-	return nil
+	return kinds, nil
 }
 
 // removeAll deletes the objects of one resource in a namespace, and returns how many of them are still there.
-func removeAll(ctx context.Context, client *listwatch.RESTClient, namespace, resource string) (left int, err error) {
-	if err := client.Delete().Namespace(namespace).Resource(resource).Do(ctx).Error(); err != nil {
-		return 0, fmt.Errorf("delete %s in %s: %w", resource, namespace, err)
+func (r resourceClient) removeAll(ctx context.Context, namespace string) (left int, err error) {
+	if err := r.client.Delete().Namespace(namespace).Resource(r.name).Do(ctx).Error(); err != nil {
+		return 0, fmt.Errorf("delete %s in %s: %w", r.name, namespace, err)
 	}
 	list := &unstructured.UnstructuredList{} // whatever they are: only their number counts
-	if err := client.Untyped().Get().Namespace(namespace).Resource(resource).Do(ctx).Into(list); err != nil {
-		return 0, fmt.Errorf("list %s in %s: %w", resource, namespace, err)
+	if err := r.client.Untyped().Get().Namespace(namespace).Resource(r.name).Do(ctx).Into(list); err != nil {
+		return 0, fmt.Errorf("list %s in %s: %w", r.name, namespace, err)
 	}
 	return len(list.Items), nil
 }
@@ -145,10 +152,5 @@ func (c *NamespaceController) finalize(ctx context.Context, namespace *corev1.Na
 	updated.Spec.Finalizers = slices.DeleteFunc(updated.Spec.Finalizers, func(finalizer corev1.FinalizerName) bool {
 		return finalizer == corev1.FinalizerKubernetes
 	})
-	err := c.client.Put().Resource("namespaces").Name(namespace.Name).SubResource("finalize").Body(updated).
-		Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreGone(resourceClient{c.client, "namespaces"}.write(ctx, updated, "finalize"))
 }

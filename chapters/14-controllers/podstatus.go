@@ -3,6 +3,7 @@ package controllers
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,16 @@ import (
 // podIsTerminal reports whether a pod has run to its end: nothing will make it run again.
 func podIsTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// isInactive reports whether a pod counts for no replica set any more.
+func isInactive(pod *corev1.Pod) bool { return podIsTerminal(pod) || pod.DeletionTimestamp != nil }
+
+// isReady reports whether a pod says that it is ready.
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(each corev1.PodCondition) bool {
+		return each.Type == corev1.PodReady && each.Status == corev1.ConditionTrue
+	})
 }
 
 // setPending writes what a kubelet knows as soon as it has seen the pod: it is here, its containers are being made.
@@ -54,9 +65,8 @@ func setSucceeded(status *corev1.PodStatus, pod *corev1.Pod, now time.Time) {
 	setReady(status, corev1.ConditionFalse, "PodCompleted", now)
 }
 
-// containerStatuses returns one status per container of the pod, all in the same state. A
-// container that has been made has an ID, and so has its image: programs that follow pods leave
-// out containers without one.
+// containerStatuses returns one status per container of the pod, all in the same state. A container that has been made
+// has an ID, and so has its image: programs that follow pods leave out containers without one.
 //
 // Differs: there is no runtime that could give IDs; each is a hash, the same every time.
 func containerStatuses(pod *corev1.Pod, ready bool, state corev1.ContainerState) []corev1.ContainerStatus {

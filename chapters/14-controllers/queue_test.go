@@ -96,10 +96,10 @@ func TestTheEarlierOfTwoDelaysCountsAndFiresOnce(t *testing.T) {
 		for _, want := range []string{"now", "a", "b", "c"} {
 			mustGet(t, q, want)
 			q.Done(want)
-			time.Sleep(time.Second - 1)
+			time.Sleep(time.Second - time.Nanosecond)
 			synctest.Wait()
 			assert.Equal(t, 0, q.Snapshot().Len, "keys came before their time, after %s", want)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 		}
 		assert.Equal(t, 0, q.Snapshot().Waiting, "keys wait")

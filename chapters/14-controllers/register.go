@@ -64,8 +64,7 @@ func (k *Kubelet) node(now time.Time) *corev1.Node {
 			},
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: "v1.37.2-listwatch", ContainerRuntimeVersion: "none://1", OSImage: "toy",
-				KernelVersion:   "none",
-				OperatingSystem: "none", Architecture: "none",
+				KernelVersion: "none", OperatingSystem: "none", Architecture: "none",
 			},
 		},
 	}

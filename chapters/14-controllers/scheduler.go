@@ -56,11 +56,11 @@ type SchedulerConfig struct {
 // This one looks at cordons and taints only, and does not set the condition PodScheduled=False.
 type Scheduler struct {
 	// Set by NewScheduler, never changed.
-	config      SchedulerConfig
-	cache       *schedulerCache
-	queue       *RateLimitingQueue
-	worker      *worker
-	pods, nodes processor.Registration // of the scheduler with its informers
+	config SchedulerConfig
+	cache  *schedulerCache
+	queue  *RateLimitingQueue
+	worker *worker
+	pods   processor.Registration // the scheduler's, with its informer of pods
 }
 
 // NewScheduler adds the scheduler to the handlers of its informer, as upstream's constructor does, and returns it. From
@@ -79,10 +79,7 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 		options.Name = config.Probe.ID() + "-handler"
 	}
 	var err error
-	if s.pods, err = config.Pods.AddTypedEventHandler(s, options); err == nil {
-		s.nodes, err = config.Nodes.AddTypedEventHandler(nodeHandler{s}, informer.HandlerOptions{})
-	}
-	if err != nil {
+	if s.pods, err = config.Pods.AddTypedEventHandler(s, options); err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
 	}
 	return s, nil
@@ -93,7 +90,8 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 func (s *Scheduler) Run(ctx context.Context) {
 	var g routine.Group
 	g.Go(ctx, "scheduler.waitingLoop", s.queue.Run)
-	if informer.WaitFor(ctx, s.pods.HasSyncedChecker(), s.nodes.HasSyncedChecker()) {
+	nodes := follow(s.config.Nodes.Informer(), s.nodeChanged)
+	if informer.WaitFor(ctx, s.pods.HasSyncedChecker(), nodes) {
 		g.Go(ctx, "scheduler.worker", s.worker.run)
 	}
 	g.Wait() // The handler stays where it is: keys that it adds from now on are ignored.
@@ -125,22 +123,15 @@ func (s *Scheduler) OnDelete(deleted processor.DeletedObject[*corev1.Pod]) {
 	s.cache.remove(deleted.GetKey())
 }
 
-// nodeHandler is the scheduler as its informer of nodes sees it.
-type nodeHandler struct{ *Scheduler }
-
-// OnAdd is called for a node that has come into view.
-func (h nodeHandler) OnAdd(node *corev1.Node, _ bool) {
-	for _, key := range h.cache.setNode(node) {
-		h.queue.Add(key)
+// nodeChanged is called by the informer of nodes; node is nil if it is gone.
+func (s *Scheduler) nodeChanged(old, node *corev1.Node) {
+	if node == nil {
+		s.cache.removeNode(old.Name)
+		return
 	}
-}
-
-// OnUpdate is called for a node that has changed.
-func (h nodeHandler) OnUpdate(_, node *corev1.Node) { h.OnAdd(node, false) }
-
-// OnDelete is called for a node that is gone.
-func (h nodeHandler) OnDelete(deleted processor.DeletedObject[*corev1.Node]) {
-	h.cache.removeNode(deleted.GetKey())
+	for _, key := range s.cache.setNode(node) {
+		s.queue.Add(key)
+	}
 }
 
 // responsible reports whether a pod waits for this scheduler.

@@ -27,13 +27,12 @@ type schedulerCache struct {
 	unfit   sets.Set[string]  // keys of pods that fitted nowhere, until they or a node change
 	nodeOf  map[string]string // by pod key; pods without a node are not in it
 	assumed sets.Set[string]  // keys of nodeOf that only the scheduler knows so far
-	nPods   map[string]int    // by node, the number of its pods in nodeOf
 }
 
 func newSchedulerCache() *schedulerCache {
 	return &schedulerCache{
 		nodes: map[string]*corev1.Node{}, unfit: sets.New[string](),
-		nodeOf: map[string]string{}, assumed: sets.New[string](), nPods: map[string]int{},
+		nodeOf: map[string]string{}, assumed: sets.New[string](),
 	}
 }
 
@@ -100,7 +99,8 @@ func (c *schedulerCache) assume(key string, pod *corev1.Pod) (node, why string) 
 		return "", why
 	}
 	// the node that holds the fewest pods, the first of equals
-	node = slices.MinFunc(fitting, func(a, b string) int { return c.nPods[a] - c.nPods[b] })
+	pods := c.countsLocked()
+	node = slices.MinFunc(fitting, func(a, b string) int { return pods[a] - pods[b] })
 	c.setLocked(key, node)
 	c.assumed.Insert(key)
 	return node, ""
@@ -152,17 +152,11 @@ func tolerated(pod *corev1.Pod, taint corev1.Taint) bool {
 
 // setLocked expects c.mu. No node takes the pod out.
 func (c *schedulerCache) setLocked(key, node string) {
-	if old, ok := c.nodeOf[key]; ok {
-		if c.nPods[old]--; c.nPods[old] == 0 {
-			delete(c.nPods, old) // the node may be gone
-		}
-	}
 	c.unfit.Delete(key)
 	delete(c.nodeOf, key)
 	c.assumed.Delete(key)
 	if node != "" {
 		c.nodeOf[key] = node
-		c.nPods[node]++
 	}
 }
 
@@ -170,10 +164,17 @@ func (c *schedulerCache) setLocked(key, node string) {
 func (c *schedulerCache) counts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.countsLocked()
+}
+
+// countsLocked expects c.mu.
+func (c *schedulerCache) countsLocked() map[string]int {
 	counts := make(map[string]int, len(c.nodes))
 	for node := range c.nodes {
 		counts[node] = 0
 	}
-	maps.Copy(counts, c.nPods)
+	for _, node := range c.nodeOf { // the node may be gone
+		counts[node]++
+	}
 	return counts
 }

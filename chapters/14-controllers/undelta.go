@@ -3,7 +3,6 @@ package controllers
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	reflector "listwatch/chapters/03-reflector"
 	deltafifo "listwatch/chapters/10-deltafifo"
 	indexer "listwatch/chapters/11-indexer"
 )
@@ -21,8 +20,6 @@ type undeltaStore struct {
 	*indexer.Indexer
 	queue *RateLimitingQueue
 }
-
-var _ reflector.Store = (*undeltaStore)(nil)
 
 // Add stores obj, then tells. In that order: who is told looks at once.
 //

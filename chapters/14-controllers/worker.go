@@ -4,7 +4,13 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	deltafifo "listwatch/chapters/10-deltafifo"
+	processor "listwatch/chapters/12-processor"
+	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // reconciler is what differs from one controller to the next.
@@ -67,4 +73,39 @@ func (w *worker) processNextWorkItem(ctx context.Context) bool {
 // again reports that key will come back.
 func (w *worker) again(key, why string, delay time.Duration) {
 	w.probe.Text(probe.WorkRetry, why, key, 0, int(delay.Milliseconds()))
+}
+
+// follow adds a quiet handler to an informer. f is told which object has changed: old is nil if it
+// has come, obj if it is gone. The channel is closed when f was told what there is. It is nil, so
+// that nothing begins, if the informer has stopped.
+func follow[T metav1.Object](from *informer.SharedIndexInformer, f func(old, obj T)) <-chan struct{} {
+	var none T
+	handler := processor.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { f(none, obj.(T)) },
+		UpdateFunc: func(old, obj any) { f(old.(T), obj.(T)) },
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if last, known := obj.(T); known { // or nothing but its key is
+				f(last, none)
+			}
+		},
+	}
+	registration, err := from.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Quiet: true})
+	if err != nil {
+		return nil
+	}
+	return registration.HasSyncedChecker()
+}
+
+// runWorker lets one worker act until ctx is done. It does not begin before the informers have
+// shown what there is: until then it would take objects for missing.
+func runWorker(ctx context.Context, queue *RateLimitingQueue, r reconciler, synced ...<-chan struct{}) {
+	var g routine.Group
+	g.Go(ctx, "controller.waitingLoop", queue.Run)
+	if informer.WaitFor(ctx, synced...) {
+		g.Go(ctx, "controller.worker", (&worker{queue: queue, reconciler: r}).run)
+	}
+	g.Wait()
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -51,15 +50,14 @@ type Client struct {
 	factories        []*informer.SharedInformerFactory
 	synced           []<-chan struct{}                   // of every informer
 	pods, unfinished informer.TypedInformer[*corev1.Pod] // the latter is the scheduler's
-	scheduler        *controllers.Scheduler              // nil: no controllers
+	scheduler        *controllers.Scheduler              // nil: there is none
+	apps             *informer.SharedInformerFactory     // for deployments and replica sets
+	recorder         *controllers.EventRecorder          // nil: no events are written
 	programs         []program
 }
 
 // program is a controller, or what writes events for all of them.
-type program struct {
-	name string
-	run  func(ctx context.Context)
-}
+type program interface{ Run(ctx context.Context) }
 
 // NewClient wires the client half. Nothing runs until [Client.Run].
 func NewClient(config ClientConfig) (*Client, error) {
@@ -68,19 +66,29 @@ func NewClient(config ClientConfig) (*Client, error) {
 	if config.Registry != nil {
 		c.metrics = listwatch.NewMetrics(config.Registry)
 	}
-	c.pods = c.newFactory(config.Probe.Subject("informer"), userAgent+"-informer", nil).Pods()
+	c.pods = c.newFactory("informer", userAgent+"-informer", nil).Pods()
 	c.synced = append(c.synced, c.pods.Informer().HasSyncedChecker())
-	return c, c.addControllers()
+	c.apps = c.factoryOf(c.NewClient(userAgent+"-controllers", nil).WithAPIPath("/apis/apps/v1"), nil, nil)
+	if config.Events && len(config.Controllers) > 0 {
+		c.recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil), config.Clock)
+		c.programs = append(c.programs, c.recorder)
+	}
+	for _, name := range config.Controllers {
+		if err := c.addController(name); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
-// newFactory returns a factory whose informers report to p, with a client of their own that
-// calls itself name. [Client.Run] starts it. tweak may be nil.
-func (c *Client) newFactory(p *probe.Probe, name string,
-	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
+// newFactory returns a factory whose informers report as a subject, with a client of their own
+// that calls itself name. [Client.Run] starts it. tweak may be nil.
+func (c *Client) newFactory(subject, name string, tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
+	p := c.config.Probe.Subject(subject)
 	return c.factoryOf(c.NewClient(name, p.Resource("pods")), p, tweak)
 }
 
-// factoryOf is newFactory for a client that there is already.
+// factoryOf is newFactory for a client that there is already. p may be nil.
 func (c *Client) factoryOf(client *listwatch.RESTClient, p *probe.Probe,
 	tweak func(*metav1.ListOptions)) *informer.SharedInformerFactory {
 	factory := informer.NewSharedInformerFactory(informer.FactoryConfig{
@@ -95,112 +103,78 @@ func (c *Client) factoryOf(client *listwatch.RESTClient, p *probe.Probe,
 // Pods returns the informer of all pods.
 func (c *Client) Pods() informer.TypedInformer[*corev1.Pod] { return c.pods }
 
-// addScheduler makes the toy scheduler and its informers. It does not share the informer of all
-// pods: the scheduler has no use for a pod that has ended, and its watch says so to the server.
-// To the scheduler such a pod is deleted. A selector of its own is a factory of its own. The
-// informer of nodes reports nothing: the picture is of the way of pods.
-func (c *Client) addScheduler(recorder *controllers.EventRecorder) (err error) {
-	const name = userAgent + "-scheduler"
-	p := c.config.Probe
-	c.unfinished = c.newFactory(p.Subject("scheduler-informer"), name,
-		controllers.SchedulerOptions).Pods()
-	nodes := c.newFactory(nil, name, nil).Nodes()
-	c.synced = append(c.synced, c.unfinished.Informer().HasSyncedChecker(),
-		nodes.Informer().HasSyncedChecker())
-	c.scheduler, err = controllers.NewScheduler(controllers.SchedulerConfig{
-		Client: c.NewClient(name, nil), Pods: c.unfinished, Nodes: nodes,
-		Recorder: recorder, Clock: c.config.Clock,
-		Probe: p.Resource("pods").Subject("scheduler"),
-	})
+// addController makes one of [Controllers]. The scheduler and the kubelets watch for themselves: a
+// kubelet wants the pods of its own node and no others. Those that upstream's kube-controller-manager
+// runs together share informers; a factory runs each that was asked for.
+func (c *Client) addController(name string) error {
+	client, clk := c.NewClient(userAgent+"-controllers", nil), c.config.Clock
+	workloads := func() controllers.WorkloadConfig {
+		return controllers.WorkloadConfig{Client: client, Apps: client.WithAPIPath("/apis/apps/v1"),
+			Deployments: c.apps.Deployments(), ReplicaSets: c.apps.ReplicaSets(), Pods: c.pods, Recorder: c.recorder,
+			Clock: clk}
+	}
+	var made program
+	var err error
+	switch name {
+	case "kube-scheduler":
+		c.scheduler, err = c.newScheduler()
+		made = c.scheduler
+	case "kubelet":
+		c.addKubelets()
+		return nil
+	case "namespace-controller":
+		made = controllers.NewNamespaceController(c.NewClient(userAgent+"-namespaces", nil), clk, c.config.UseWatchList)
+	case "replicaset-controller":
+		made = controllers.NewReplicaSetController(workloads())
+	case "deployment-controller":
+		made = controllers.NewDeploymentController(workloads())
+	case "garbage-collector-controller":
+		made = controllers.NewGarbageCollector(controllers.GarbageCollectorConfig{
+			Client: client, Clock: clk, UseWatchList: c.config.UseWatchList,
+			Shared: map[string]*informer.SharedIndexInformer{
+				"v1/Pod":             c.pods.Informer(),
+				"apps/v1/Deployment": c.apps.Deployments().Informer(),
+				"apps/v1/ReplicaSet": c.apps.ReplicaSets().Informer(),
+			}})
+	}
+	c.programs = append(c.programs, made)
 	return err
 }
 
-// addControllers makes those that are asked for. The scheduler and the kubelets watch for
-// themselves: a kubelet wants the pods of its own node and no others. Those that upstream's
-// kube-controller-manager runs together share the informers of the process.
-func (c *Client) addControllers() error {
-	config := &c.config
-	runs := func(name string) bool { return slices.Contains(config.Controllers, name) }
-	var recorder *controllers.EventRecorder
-	if config.Events && len(config.Controllers) > 0 {
-		recorder = controllers.NewEventRecorder(c.NewClient(userAgent+"-events", nil),
-			config.Clock)
-		c.programs = append(c.programs, program{"events", recorder.Run})
-	}
-	if runs("kube-scheduler") {
-		if err := c.addScheduler(recorder); err != nil {
-			return err
-		}
-		c.programs = append(c.programs, program{"scheduler", c.scheduler.Run})
-	}
-	if runs("namespace-controller") {
-		namespaces := controllers.NewNamespaceController(
-			c.NewClient(userAgent+"-namespaces", nil), config.Clock, config.UseWatchList)
-		c.programs = append(c.programs, program{"namespaces", namespaces.Run})
-	}
-	if runs("kubelet") {
-		c.addKubelets(recorder)
-	}
-	return c.addWorkloads(runs, recorder)
+// newScheduler makes the toy scheduler and its informers. It does not share the informer of all
+// pods: the scheduler has no use for a pod that has ended, and its watch says so to the server.
+// To the scheduler such a pod is deleted. A selector of its own is a factory of its own. The
+// informer of nodes reports nothing: the picture is of the way of pods.
+func (c *Client) newScheduler() (*controllers.Scheduler, error) {
+	client := c.NewClient(userAgent+"-scheduler", nil)
+	c.unfinished = c.newFactory("scheduler-informer", userAgent+"-scheduler",
+		controllers.SchedulerOptions).Pods()
+	nodes := c.factoryOf(client, nil, nil).Nodes()
+	c.synced = append(c.synced, c.unfinished.Informer().HasSyncedChecker(),
+		nodes.Informer().HasSyncedChecker())
+	return controllers.NewScheduler(controllers.SchedulerConfig{
+		Client: client, Pods: c.unfinished, Nodes: nodes, Recorder: c.recorder,
+		Clock: c.config.Clock, Probe: c.config.Probe.Resource("pods").Subject("scheduler"),
+	})
 }
 
 // addKubelets makes a kubelet for each node.
-func (c *Client) addKubelets(recorder *controllers.EventRecorder) {
+func (c *Client) addKubelets() {
 	for _, node := range nodes {
 		name := "kubelet-" + node
-		kubelet := controllers.NewKubelet(controllers.KubeletConfig{
-			NodeName: node, Client: c.NewClient(name, nil), Clock: c.config.Clock,
+		c.programs = append(c.programs, controllers.NewKubelet(controllers.KubeletConfig{
+			NodeName: node, Client: c.NewClient(name, nil), Clock: c.config.Clock, Recorder: c.recorder,
 			Probe:        c.config.Probe.Resource("pods").Subject(name),
 			UseWatchList: c.config.UseWatchList,
-			Recorder:     recorder,
-		})
-		c.programs = append(c.programs, program{"kubelet", kubelet.Run})
+		}))
 	}
-}
-
-// addWorkloads makes the controllers of replica sets and deployments. Pods they know from the
-// informer of all pods. They report nothing: the picture is of the way of pods.
-func (c *Client) addWorkloads(runs func(name string) bool, recorder *controllers.EventRecorder) error {
-	const name = userAgent + "-controllers"
-	client := c.NewClient(name, nil)
-	apps := c.factoryOf(client.WithAPIPath("/apis/apps/v1"), nil, nil)
-	config := func() controllers.WorkloadConfig { // a factory runs each informer that was named
-		return controllers.WorkloadConfig{Client: client, Deployments: apps.Deployments(),
-			ReplicaSets: apps.ReplicaSets(), Pods: c.pods, Recorder: recorder, Clock: c.config.Clock}
-	}
-	if runs("replicaset-controller") {
-		sets, err := controllers.NewReplicaSetController(config())
-		if err != nil {
-			return err
-		}
-		c.programs = append(c.programs, program{"replicaset", sets.Run})
-	}
-	if runs("deployment-controller") {
-		deployments, err := controllers.NewDeploymentController(config())
-		if err != nil {
-			return err
-		}
-		c.programs = append(c.programs, program{"deployment", deployments.Run})
-	}
-	if runs("garbage-collector-controller") {
-		collector := controllers.NewGarbageCollector(controllers.GarbageCollectorConfig{
-			Client: client, Clock: c.config.Clock, UseWatchList: c.config.UseWatchList,
-			Shared: map[string]*informer.SharedIndexInformer{
-				"v1/Pod":             c.pods.Informer(),
-				"apps/v1/Deployment": apps.Deployments().Informer(),
-				"apps/v1/ReplicaSet": apps.ReplicaSets().Informer(),
-			}})
-		c.programs = append(c.programs, program{"garbagecollector", collector.Run})
-	}
-	return nil
 }
 
 // NewClient returns one more client of the server half, which calls itself name and reports to p.
 func (c *Client) NewClient(name string, p *probe.Probe) *listwatch.RESTClient {
 	return listwatch.NewRESTClient(listwatch.Config{
-		Base: c.config.Base, HTTP: c.config.HTTP, UserAgent: name, Clock: c.config.Clock, Probe: p,
-		Metrics: c.metrics,
-		QPS:     -1, // one process, loopback: the server needs no protection from us
+		Base: c.config.Base, HTTP: c.config.HTTP, UserAgent: name, Clock: c.config.Clock, Probe: p, Metrics: c.metrics,
+		QPS: -1, // one process, loopback: the server needs no protection from us
 	})
 }
 
@@ -211,7 +185,7 @@ func (c *Client) Run(ctx context.Context) {
 		factory.Start(ctx)
 	}
 	for _, each := range c.programs {
-		group.Go(ctx, each.name, each.run)
+		group.Go(ctx, "pipeline.controller", each.Run)
 	}
 	<-ctx.Done()
 	group.Wait()

@@ -1,10 +1,14 @@
 package pipeline
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,19 +18,95 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
+	listwatch "listwatch/chapters/09-listwatch"
+	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
+	"listwatch/internal/server/pipenet"
 )
+
+// site is a server half that can be restarted.
+type site struct {
+	store    *mvcc.Store // etcd, which survives
+	listener atomic.Pointer[pipenet.Listener]
+	stop     func() // crashes the running server
+	end      func() // the same, its streams: how an orderly end begins
+	client   *listwatch.RESTClient
+}
+
+func (s *site) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.listener.Load().Dial(ctx, network, address)
+}
+
+// startServer starts a server half on what is in the store. Its caches know nothing of the past.
+func (s *site) startServer(t *testing.T) {
+	t.Helper()
+	server := require.Value(NewServer(ServerConfig{Client: s.store, Handler: apiserver.Handler(nil),
+		Clock: clock.RealClock{}, UseWatchList: true}))(t)
+	listener := pipenet.Listen()
+	s.listener.Store(listener)
+	ctx, cancel := context.WithCancel(t.Context())
+	var serverRuns sync.WaitGroup
+	front := &crashingFront{handler: server.Handler()}
+	httpServer := &http.Server{Handler: front, BaseContext: func(net.Listener) context.Context { return ctx }}
+	serverRuns.Go(func() { server.Run(ctx) })
+	serverRuns.Go(func() { _ = httpServer.Serve(listener) })
+	s.end = server.EndStreams
+	s.stop = func() {
+		front.refuse()
+		httpServer.Close() // a crash, as seen from outside: all connections break
+		front.requests.Wait()
+		cancel()
+		serverRuns.Wait()
+	}
+	require.NoError(t, server.WaitReady(t.Context()))
+	synctest.Wait() // no client sends a write, which cannot be tried again, over a connection that broke
+}
+
+// crashingFront passes requests on until it is told to refuse.
+type crashingFront struct {
+	handler  http.Handler
+	requests sync.WaitGroup // forwarded requests that have not ended
+
+	mu       sync.Mutex // guards refusing
+	refusing bool
+}
+
+func (f *crashingFront) refuse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusing = true
+}
+
+func (f *crashingFront) admit() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.refusing {
+		f.requests.Add(1)
+	}
+	return !f.refusing
+}
+
+func (f *crashingFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.admit() {
+		panic(http.ErrAbortHandler)
+	}
+	defer f.requests.Done()
+	f.handler.ServeHTTP(w, r)
+}
 
 // inTown runs body in a bubble with a server half that can be restarted, and the whole client half in front of it.
 func inTown(t *testing.T, change func(*ClientConfig), body func(t *testing.T, s *site, w *world)) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &site{store: mvcc.New(clock.RealClock{})}
 		transport := &http.Transport{DialContext: s.dial}
-		s.client = s.rest(transport)
+		s.client = listwatch.NewRESTClient(listwatch.Config{Base: &url.URL{Scheme: "http", Host: "pipe"},
+			HTTP: &http.Client{Transport: transport}, Clock: clock.RealClock{}, QPS: -1})
 		s.startServer(t)
 		log := probe.NewLog(clock.RealClock{}, 1<<16)
 		config := ClientConfig{
@@ -92,11 +172,11 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 		{"while it stops", corev1.RestartPolicyAlways, 30*time.Second + 500*time.Millisecond, 30 * time.Second,
 			30 * time.Second, 0, stopped},
 	} {
-		for _, fifo := range bothFIFOs {
+		for _, fifo := range []string{informer.FIFOReal, informer.FIFODelta} {
 			t.Run(tc.name+"/"+fifo, func(t *testing.T) {
 				inTown(t, func(c *ClientConfig) { c.FIFO = fifo }, func(t *testing.T, s *site, w *world) {
 					created := &corev1.Pod{}
-					require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(podNamed("a",
+					require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(apitest.Pod("a",
 						tc.restart)).Do(t.Context()).Into(created))
 					first := require.Value(strconv.ParseUint(created.ResourceVersion, 10, 64))(t)
 					crash := func(after time.Duration) {
@@ -162,37 +242,34 @@ func TestNoClientListsAgainWhenItsServerEnds(t *testing.T) {
 // Events are forgotten an hour after they were reported last; nothing else is.
 func TestEventsExpire(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
+		ctx := t.Context()
 		for _, name := range []string{"a", "b"} {
-			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}, InvolvedObject: corev1.ObjectReference{
-				Namespace: "default"}}
-			require.NoError(t,
-				w.client.Post().Namespace("default").Resource("events").Body(event).Do(t.Context()).Error())
+			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			event.InvolvedObject.Namespace = "default"
+			require.NoError(t, w.client.Post().Namespace("default").Resource("events").Body(event).Do(ctx).Error())
 		}
 		names := func() (names []string) {
 			list := &corev1.EventList{}
-			require.NoError(t, w.client.Get().Namespace("default").Resource("events").Do(t.Context()).Into(list))
+			require.NoError(t, w.client.Get().Namespace("default").Resource("events").Do(ctx).Into(list))
 			for _, event := range list.Items {
 				names = append(names, event.Name)
 			}
 			return names
 		}
 		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lasting"}}
-		require.NoError(t,
-			w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(t.Context()).Error())
+		require.NoError(t, w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(ctx).Error())
 		time.Sleep(30 * time.Minute)
 		again := &corev1.Event{}
 		request := w.client.Get().Namespace("default").Resource("events").Name("b")
-		require.NoError(t, request.Do(t.Context()).Into(again))
+		require.NoError(t, request.Do(ctx).Into(again))
 		again.Count = 2
-		require.NoError(t,
-			w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(t.Context()).Error())
+		require.NoError(t, w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(ctx).Error())
 		assert.EqualSlices(t, []string{"a", "b"}, names(), "after half an hour")
 		time.Sleep(35 * time.Minute)
 		assert.EqualSlices(t, []string{"b"}, names(), "after an hour")
 		time.Sleep(30 * time.Minute)
-		got := names()
-		assert.Equal(t, 0, len(got), "in the end: got %v", got)
-		err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(t.Context()).Error()
+		assert.EqualSlices(t, nil, names(), "in the end")
+		err := w.client.Get().Namespace("default").Resource("configmaps").Name("lasting").Do(ctx).Error()
 		assert.True(t, err == nil, "what has no time to live: %v", err)
 	})
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
@@ -34,12 +37,10 @@ type ServerConfig struct {
 	RingCapacity int          // of every cache; 0: dynamic
 	UseWatchList bool         // caches get their first state as a stream
 
-	// Handler makes the handler of the whole API out of what this half serves. An API server
-	// has more than lists and watches, such as discovery, patches and metrics: that is not part
-	// of the path, and is brought along. The function is called once, by [NewServer]. It may
-	// add to metrics. ready is [Server.Ready].
-	Handler func(served handlers.Config, metrics *prometheus.Registry,
-		ready func() error) http.Handler
+	// Handler makes the handler of the whole API out of what this half serves. An API server has more than lists and
+	// watches, such as discovery, patches and metrics: that is not part of the path, and is brought along. The function
+	// is called once, by [NewServer]. It may add to metrics. ready is [Server.Ready].
+	Handler func(served handlers.Config, metrics *prometheus.Registry, ready func() error) http.Handler
 }
 
 // Server is the server half: a stack for each kind, and before them all the handlers.
@@ -56,8 +57,7 @@ type Server struct {
 	started    chan struct{} // closed when postStart returns, never sent on
 }
 
-// NewServer wires the server half. Nothing runs, and no request is sent to etcd, until
-// [Server.Run].
+// NewServer wires the server half. Nothing runs, and no request is sent to etcd, until [Server.Run].
 func NewServer(config ServerConfig) (*Server, error) {
 	s := &Server{
 		config: config,
@@ -81,8 +81,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		maps.Copy(served, handlers.Storages(each.registry))
 	}
 	s.handler = config.Handler(handlers.Config{
-		Storage: served, Clock: config.Clock, Patience: config.Patience, Probe: config.Probe,
-		Shutdown: s.shutdown,
+		Storage: served, Clock: config.Clock, Patience: config.Patience, Probe: config.Probe, Shutdown: s.shutdown,
 	}, s.metrics, s.Ready)
 	return s, nil
 }
@@ -105,14 +104,12 @@ func (s *Server) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// EndStreams ends every open watch and lets it say that the server shuts down. A client that
-// comes back before the front has ended is told to wait, with 429. It is called once, before
-// the front ends: from then on a stream that loses its connection could not tell whose end it
-// was.
+// EndStreams ends every open watch and lets it say that the server shuts down. A client that comes back before the
+// front has ended is told to wait, with 429. It is called once, before the front ends: from then on a stream that loses
+// its connection could not tell whose end it was.
 func (s *Server) EndStreams() { close(s.shutdown) }
 
-// Ready returns nil once every cache holds its first state, and the namespaces are there that
-// must be.
+// Ready returns nil once every cache holds its first state, and the namespaces are there that must be.
 func (s *Server) Ready() error {
 	for _, each := range s.Cachers() {
 		if !each.Ready() {
@@ -125,38 +122,29 @@ func (s *Server) Ready() error {
 	return nil
 }
 
-// WaitReady returns when Ready would return nil. The error is ctx's, or that the server has
-// stopped.
+// WaitReady returns when Ready would return nil. The error is ctx's, or that the server has stopped.
 func (s *Server) WaitReady(ctx context.Context) error {
-	if err := s.waitForCaches(ctx); err != nil {
-		return err
-	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.started:
-		return s.Ready()
 	}
-}
-
-// waitForCaches returns when every cache holds its first state. The error is ctx's, or that a
-// cache has stopped.
-func (s *Server) waitForCaches(ctx context.Context) error {
-	for _, each := range s.Cachers() {
+	for _, each := range s.Cachers() { // one may have lost its watch since
 		if err := each.Wait(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.Ready()
 }
 
 // stackOf returns the stack of a resource, of events that of core/v1; nil if there is none.
 func (s *Server) stackOf(resource string) *stack {
-	i := slices.IndexFunc(s.stacks, func(each *stack) bool { return each.resource.Name == resource })
-	if i < 0 {
-		return nil
+	for _, each := range s.stacks {
+		if each.resource.Name == resource {
+			return each
+		}
 	}
-	return s.stacks[i]
+	return nil
 }
 
 // Resource returns what is known about a resource; nil if it is not served.
@@ -167,8 +155,7 @@ func (s *Server) Resource(name string) *registry.Resource {
 	return nil
 }
 
-// Storage returns what a resource, which must be served, is read from and written to below the
-// registry.
+// Storage returns what a resource, which must be served, is read from and written to below the registry.
 func (s *Server) Storage(resource string) storage.Interface { return s.stackOf(resource).storage }
 
 // Pods returns what the handlers of pods read from and write to.
@@ -189,6 +176,45 @@ func (s *Server) Compact(ctx context.Context) (rev int64, err error) {
 	return s.compactor.CompactNow(ctx)
 }
 
+// systemRetry is the time between two attempts to create the system's namespaces.
+const systemRetry = time.Second
+
+// postStart creates the namespaces that clients count on: without them, a client could create nothing that does not
+// name its namespace. It begins when the caches are filled, so that they are filled with what was there before us. It
+// ends when the namespaces are there, or ctx is done.
+//
+// Upstream: k8s.io/apiserver/pkg/server/hooks.go: (*GenericAPIServer).AddPostStartHook
+// Differs: looks at the namespaces once; upstream's controller looks every minute. They cannot be deleted.
+func (s *Server) postStart(ctx context.Context) {
+	defer close(s.started)
+	for _, each := range s.Cachers() {
+		if each.Wait(ctx) != nil {
+			return
+		}
+	}
+	for s.createNamespaces(ctx) != nil {
+		if routine.Sleep(ctx, s.config.Clock, systemRetry) != nil {
+			return
+		}
+	}
+	s.prepared.Store(true)
+}
+
+func (s *Server) createNamespaces(ctx context.Context) error {
+	for _, name := range registry.SystemNamespaces {
+		// An etcd that is full takes no write, and has them already.
+		_, err := s.namespaces.Get(ctx, "", name, &metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			_, err = s.namespaces.Create(ctx, "", namespace, &metav1.CreateOptions{})
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // ServerSnapshot is the state of the server half, by resource.
 type ServerSnapshot struct {
 	Cachers []cacher.Snapshot `json:"cachers"`
@@ -202,7 +228,7 @@ func (s *Server) Snapshot() ServerSnapshot {
 		snapshot.Cachers = append(snapshot.Cachers, each.Snapshot())
 	}
 	for _, each := range s.stacks {
-		if !each.alias() {
+		if each == s.stackOf(each.resource.Name) { // events of events.k8s.io are those of core/v1
 			snapshot.Stores = append(snapshot.Stores, each.store.Snapshot())
 		}
 	}

@@ -60,8 +60,7 @@ func (s *Server) newStore(resource *registry.Resource) (*etcd3.Store, error) {
 }
 
 // cache puts a cache in front of store, and the delegator in front of both.
-func (s *Server) cache(resource *registry.Resource,
-	store *etcd3.Store) (*cacher.Cacher, storage.Interface, error) {
+func (s *Server) cache(resource *registry.Resource, store *etcd3.Store) (*cacher.Cacher, storage.Interface, error) {
 	config := resource.CacherConfig()
 	config.Clock, config.Patience = s.config.Clock, s.config.Patience
 	config.Probe = s.config.Probe.Resource(resource.Name)
@@ -69,10 +68,4 @@ func (s *Server) cache(resource *registry.Resource,
 	config.RingCapacity, config.Dispatch = s.config.RingCapacity, s.config.Dispatch
 	config.UseWatchList = s.config.UseWatchList
 	return registry.StorageWithCacher(store, config)
-}
-
-// alias reports whether the stack is another name of objects that have a stack already, as
-// events of events.k8s.io are those of core/v1.
-func (k *stack) alias() bool {
-	return k.resource.Name == "events" && k.resource.GroupVersion.Group != ""
 }

@@ -3,11 +3,16 @@
 //	go run ./cmd/lab                     lists them
 //	go run ./cmd/lab start ID [DIR]      writes a working copy into DIR, by default ./.lab/ID
 //	go run ./cmd/lab hint ID             gives one hint more at each call
-//	go run ./cmd/lab check ID [DIR]      says whether it is solved, and if not what is wrong
-//	go run ./cmd/lab solution ID         shows the difference to the present sources
+//	go run ./cmd/lab check ID [DIR]      reports whether it is solved and, if not, what is wrong
+//	go run ./cmd/lab solution ID         shows the difference from the present sources
+//	go run ./cmd/lab path start [DIR]    writes the path's working copy, by default .lab/path, where the others run:
+//	go run ./cmd/lab path status         prints a row for each step
+//	go run ./cmd/lab path next [N]       prints what to build, and shows what goes wrong without it
+//	go run ./cmd/lab path check [N]      reports whether step N holds, or without N whether all do
+//	go run ./cmd/lab path show N         prints your code and then ours
+//	go run ./cmd/lab path pass N         replaces your code with ours
 //
-// Exit status: 0, of check if the lab is solved; 1 if it is not, or if something went wrong; 2 for a wrong command
-// line.
+// Exit status: 0 if all went well, which for check means that the lab is solved; 1 if not; 2 for a wrong command line.
 package main
 
 import (
@@ -18,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -26,8 +32,9 @@ import (
 )
 
 var (
-	errUsage     = errors.New("usage: go run ./cmd/lab [start ID [DIR] | hint ID | check ID [DIR] | solution ID]")
-	errNotSolved = errors.New("") // the verdict has been printed
+	errUsage = errors.New("usage: go run ./cmd/lab [start ID [DIR] | hint ID | check ID [DIR] | solution ID | path …]" +
+		"\n       go run ./cmd/lab path start [DIR] | status | next [N] | check [N] | show N | pass N")
+	errNotSolved = errors.New("") // run has already printed the verdict
 )
 
 func main() {
@@ -46,14 +53,17 @@ func main() {
 	os.Exit(1)
 }
 
-// run is main with everything it touches handed in; from is the folder it was called in.
+// run is main without its globals; from is the folder in which it was called.
 func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	root, err := checkout(from)
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return list(out)
+	case args[0] == "path":
+		return path(ctx, root, args[1:], out)
 	}
 	if len(args) < 2 || len(args) > 3 || len(args) == 3 && args[0] != "start" && args[0] != "check" {
 		return errUsage
@@ -65,9 +75,12 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	dir := filepath.Join(root, ".lab", chosen.ID)
 	if here, origin, ok := lab.In(root); ok {
 		if here.ID == chosen.ID {
-			dir = root // called in the working copy itself
+			dir = root // it was called in the working copy itself
 		}
 		root = origin
+	}
+	if lab.IsPath(root) {
+		dir = filepath.Join(root, lab.PathFolder, chosen.ID) // hint counts here
 	}
 	if len(args) == 3 {
 		dir = args[2]
@@ -87,12 +100,13 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	return errUsage
 }
 
-// checkout returns the folder of the checkout that from lies in.
+// checkout returns the root of the checkout that contains the folder from.
 func checkout(from string) (string, error) {
+	info, _ := debug.ReadBuildInfo() // for the module's path, which differs in a fork
 	dir, err := filepath.Abs(from)
 	for ; err == nil; dir = filepath.Dir(dir) {
 		text, readErr := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if readErr == nil && strings.HasPrefix(string(text), "module listwatch\n") {
+		if readErr == nil && strings.HasPrefix(string(text), "module "+info.Main.Path+"\n") {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
@@ -123,7 +137,7 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	show := "  go run ./cmd/viz          # shows it on the stage\n"
 	switch {
 	case chosen.Kind == lab.Predict:
-		show = "" // the recording shows it: its command is printed above
+		show = "" // the recording shows the fault, and its command is already printed
 	case strings.HasPrefix(chosen.Look, "Nothing on the stage"):
 		show = "  go run ./cmd/viz          # runs it\n"
 	}
@@ -133,13 +147,13 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	return nil
 }
 
-// hint prints the hints given so far and the next one. A file of the working copy counts them.
+// hint prints the hints given so far and the next one. It keeps their number in a file of the working copy.
 func hint(dir string, chosen lab.Lab, out io.Writer) error {
 	counter := filepath.Join(dir, ".hints")
-	text, _ := os.ReadFile(counter)                               // none yet
-	given, _ := strconv.Atoi(string(text))                        // 0 if it does not parse
-	given = min(given+1, len(chosen.Hints))                       // the last one is repeated
-	_ = os.WriteFile(counter, []byte(strconv.Itoa(given)), 0o644) // without a working copy only the first is given
+	text, _ := os.ReadFile(counter)                               // an error means that no hint was given yet
+	given, _ := strconv.Atoi(string(text))                        // 0 if the text is no number
+	given = min(given+1, len(chosen.Hints))                       // after the last hint the number stays
+	_ = os.WriteFile(counter, []byte(strconv.Itoa(given)), 0o644) // fails without a working copy
 	for i, each := range chosen.Hints[:given] {
 		fmt.Fprintf(out, "%d of %d: %s\n", i+1, len(chosen.Hints), each)
 	}

@@ -38,14 +38,37 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 		out, err = call(t, dir, "hint", "neighbours")
 		assert.True(t, err == nil && strings.Count(out, "\n") == min(n+1, 3), "hint %d: %v\n%s", n+1, err, out)
 	}
-	diff, err := call(t, dir, "solution", "neighbours")
-	require.NoError(t, err)
+	diff := require.Value(call(t, dir, "solution", "neighbours"))(t)
 	apply := exec.Command("git", "apply", "--unsafe-paths", "-")
 	apply.Dir, apply.Stdin = dir, strings.NewReader(diff)
 	applied, err := apply.CombinedOutput()
 	require.True(t, err == nil, "apply the solution: %v\n%s\n%s", err, applied, diff)
 	out, err = call(t, dir, "check", "neighbours")
 	assert.True(t, err == nil && strings.Contains(out, "Solved."), "check of the solution: %v\n%s", err, out)
+}
+
+func TestThePathIsWalkedInItsWorkingCopy(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "path")
+	_, err := call(t, repository, "path", "start", dir)
+	require.NoError(t, err)
+	for _, each := range []struct{ command, says string }{
+		{"path status", "14  14-controllers   open  Write a controller of your own\n"},
+		{"hint build-the-table", "1 of 3: A bookmark"},
+		{"hint build-the-table", "2 of 3: A deleted"},
+		{"hint build-the-ring", "1 of 3: `startIndex`"},
+		{"path show 4", "// Ours:\n"},
+		{"path pass 4", ""},
+		{"path status", "05-cachewatcher  passed  Write the conversion"},
+	} {
+		out, err := call(t, dir, strings.Fields(each.command)...)
+		assert.True(t, err == nil && strings.Contains(out, each.says), "%s: %v\n%s", each.command, err, out)
+	}
+	for _, wrong := range []string{"path", "path dance", "path next 15", "path show", "path pass x"} {
+		_, err := call(t, dir, strings.Fields(wrong)...)
+		assert.True(t, err != nil, "%s is accepted", wrong)
+	}
+	_, err = call(t, repository, "path", "status")
+	assert.True(t, err != nil && strings.Contains(err.Error(), "path start"), "outside of it: %v", err)
 }
 
 func TestTheListNamesEveryLab(t *testing.T) {

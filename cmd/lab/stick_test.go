@@ -22,7 +22,7 @@ type desk struct {
 	env []string
 }
 
-// newDesk returns one with empty caches and settings of its own.
+// newDesk returns a desk with empty caches and settings of its own.
 func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	t.Helper()
 	d := &desk{dir: dir, env: append(settings, "GOFLAGS=-modcacherw", "PATH="+os.Getenv("PATH"))}
@@ -32,7 +32,7 @@ func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	return d
 }
 
-// types runs a command, with what is typed into it, until it has ended or has said enough.
+// types runs a command, types input into it, and returns when the command has ended or has printed all of enough.
 func (d *desk) types(t *testing.T, command, input string, enough ...string) (said string, err error) {
 	t.Helper()
 	t.Log(command)
@@ -41,15 +41,15 @@ func (d *desk) types(t *testing.T, command, input string, enough ...string) (sai
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir, cmd.Env, cmd.Stdin = d.dir, d.env, strings.NewReader(input)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) } // as Ctrl-C
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) } // the same as Ctrl-C
 	out := &output{enough: strings.Join(enough, ""), stop: cancel}
 	cmd.Stdout, cmd.Stderr = out, out
 	err = cmd.Run()
 	return out.text.String(), err
 }
 
-// output keeps what a command prints, which one goroutine of package exec writes. It stops a command that has said
-// enough.
+// output keeps what a command prints. Only a goroutine of package exec writes to it. It stops a command that has
+// printed enough.
 type output struct {
 	text   bytes.Buffer
 	enough string
@@ -67,10 +67,9 @@ func (o *output) Write(p []byte) (int, error) {
 // typed are the commands of docs/WORKSHOP.md that this test runs.
 var typed = regexp.MustCompile("(?m)^```console (?:linux )?TestAStickIsEnough\n((?:\\$ .*\n)+)```$")
 
-// TestAStickIsEnough makes a stick as docs/WORKSHOP.md says, and works from it as an attendee without a network does.
+// TestAStickIsEnough makes a stick as docs/WORKSHOP.md describes, and works from it like an attendee without a network.
 func TestAStickIsEnough(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(repository, "docs", "WORKSHOP.md"))
-	require.NoError(t, err)
+	page := require.Value(os.ReadFile(filepath.Join(repository, "docs", "WORKSHOP.md")))(t)
 	stick := t.TempDir()
 	blocks := typed.FindAllStringSubmatch(strings.ReplaceAll(string(page), "/media/stick", stick), -1)
 	require.True(t, len(blocks) == 2, "%d blocks name this test", len(blocks))
@@ -84,7 +83,7 @@ func TestAStickIsEnough(t *testing.T) {
 		value := require.Value(exec.Command("go", "env", name).Output())(t)
 		return strings.TrimSpace(string(value))
 	}
-	// What this computer has already is not fetched again.
+	// The stick copies what this computer already has: nothing is downloaded again.
 	run(newDesk(t, repository, "GOPROXY=file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"),
 		"GOSUMDB="+ask("GOSUMDB"), "GOTOOLCHAIN=local"), blocks[0][1])
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # build.sh builds the machine of a tab from the module cache, without a network: run it from the repository's root.
-# Two packages that etcd's client brings along do not compile for js. -overlay cannot replace a file of the module
+# Two packages that etcd's client imports do not compile for js. -overlay cannot replace a file of the module
 # cache, so their modules are copied into bin/tab and mended there, and bin/tab/go.mod replaces them. What the pages have
 # as files is left out of the machine by an overlay.
 set -eu
@@ -22,7 +22,7 @@ sed 's/syscall.DMEXCL|//; /"syscall"/d; s/os.Open(/os.OpenFile(/' $out/etcd/file
 cp go.mod go.sum $out
 $go mod edit -replace $etcd=./$out/etcd -replace $systemd=./$out/systemd $out/go.mod
 
-# nothing says what a file is replaced by: the least that those who read it can read.
+# nothing prints the replacement of a file: the least that its readers accept.
 nothing() {
   case $1 in
     *.go) sed -n '/^package /p;/^package /q' "$1" ;;
@@ -32,7 +32,7 @@ nothing() {
 root=$($go env GOROOT)
 first='{"Replace":{'
 for file in internal/observe/takes/*.lw.gz $(find internal/server/apiserver/openapi -type f) docs/*.png docs/*.md \
-  chapters/*/README.md chapters/*/*.svg chapters/*/*_test.go viz/*/*.js viz/*/*.css viz/*/*.svg; do
+  chapters/*/README.md chapters/*/*.svg chapters/*/*_test.go viz/*/*.js viz/*/*.css viz/*/*.svg viz/*/*.woff2; do
   [ -f "$file" ] || { echo "there is no $file to be left out" >&2 && exit 1; }
   instead=$out/nothing/$(echo "$file" | tr / _)
   mkdir -p $out/nothing
@@ -40,15 +40,15 @@ for file in internal/observe/takes/*.lw.gz $(find internal/server/apiserver/open
   printf '%s"%s":"%s"' "$first" "$PWD/$file" "$PWD/$instead"
   first=,
 done > $out/overlay.json
-# chi links the profiler, which the machine does not offer: of that its functions' names are enough.
+# chi links the profiler, which the machine does not offer: the names of its functions are enough.
 pprof=net/http/pprof/pprof.go
 {
   echo 'package pprof; import "net/http"; func Handler(string) http.Handler { return nil }'
   for name in Index Cmdline Profile Symbol Trace; do echo "func $name(http.ResponseWriter, *http.Request) {}"; done
 } > $out/nothing/pprof.go
 printf ',"%s":"%s"}}\n' "$root/src/$pprof" "$PWD/$out/nothing/pprof.go" >> $out/overlay.json
-# grpcnotrace: without it html/template makes the linker keep every exported method. -l: the packages of others, most of
-# all the types of Kubernetes' API, are a fifteenth smaller without inlining, and no slower that one could notice.
+# grpcnotrace: without it html/template makes the linker keep every exported method. -l: without inlining the packages of
+# others, mostly the types of Kubernetes' API, are a fifteenth smaller and not noticeably slower.
 GOOS=js GOARCH=wasm $go build -modfile=$out/go.mod -overlay=$out/overlay.json -trimpath -tags grpcnotrace \
   -gcflags 'all=-l' -gcflags 'std=' -gcflags 'listwatch/...=' -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
 

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// maxSize is what a reader on a phone may be asked to load, in bytes.
+// maxSize is how many bytes a reader on a phone may have to load.
 const maxSize = 10_000_000
 
 // TestTheMachineIsSmall looks at what `make tab` has built.
@@ -32,12 +32,13 @@ func TestTheMachineBringsTheLicencesOfAllThatItIsMadeOf(t *testing.T) {
 	assert.False(t, strings.Contains(string(text), "listwatch@"), "our own licence is listed as another's")
 }
 
-// TestWhatIsMendedIsStillBroken: build.sh mends a package only as long as it does not compile for a browser.
+// TestWhatIsMendedIsStillBroken: build.sh may mend a package only as long as that package does not compile for a
+// browser.
 func TestWhatIsMendedIsStillBroken(t *testing.T) {
 	for name, broken := range map[string]bool{
 		"github.com/coreos/go-systemd/v22/journal": true,
 		"go.etcd.io/etcd/client/pkg/v3/fileutil":   true,
-		"go.etcd.io/etcd/client/pkg/v3/types":      false, // so that it is not the toolchain that fails
+		"go.etcd.io/etcd/client/pkg/v3/types":      false, // compiles, so the toolchain works
 	} {
 		build := exec.Command("go", "build", name)
 		build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")

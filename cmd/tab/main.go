@@ -1,7 +1,7 @@
 //go:build js && wasm
 
 // Command tab is the program in a dedicated Worker of a browser's tab: both halves on the small etcd in memory, over
-// HTTP without sockets, and the page's requests as messages. `make tab` builds it, tab.js loads it.
+// HTTP without sockets, and the page's requests as messages. `make tab` builds it, and tab.js loads it.
 package main
 
 import (
@@ -17,25 +17,25 @@ import (
 
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/cmd/internal/machine"
-	"listwatch/internal/server/messages"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
+	"listwatch/internal/server/tabhttp"
 )
 
 const (
-	gcPercent   = 50       // as cmd/viz
-	memoryLimit = 96 << 20 // of Go's memory, which a tab never gives back
-	maxTraffic  = 100      // changes a second: of more, one thread does nothing else
-	logSize     = 6 << 10  // five minutes of the demo, and more than any story has that is played here
-	ringSize    = 32       // versions in each ring: stories make one lose a version, in fewer records than logSize
+	gcPercent   = 50       // the value in cmd/viz
+	memoryLimit = 96 << 20 // bytes of Go's memory, which a tab never gives back
+	maxTraffic  = 100      // changes a second: more would keep the one thread from all other work
+	logSize     = 6 << 10  // five minutes of the demo, and more than any story that is played here
+	ringSize    = 32       // versions in each ring: a story can overflow it with fewer records than logSize
 )
 
 func main() {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
 	var network pipenet.Network
-	ctx := context.Background() // a Worker ends with its page, and asks nothing first
-	page := messages.New(network.Client(), post)
+	ctx := context.Background() // never cancelled: when its page closes, a Worker ends without notice
+	page := tabhttp.New(network.Client(), post)
 	js.Global().Set("onmessage", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		page.Receive(ctx, messageOf(args[0].Get("data")))
 		return nil
@@ -45,26 +45,25 @@ func main() {
 		Base:  &url.URL{Scheme: "http", Host: "localhost"},
 		Lines: network.Lines,
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
-			post(messages.Message{Kind: "ready"}) // the page asks for itself while the caches fill
+			post(tabhttp.Message{Kind: "ready"}) // the page begins to send requests while the caches fill
 			network.Serve(ctx, handler, fail)
 		},
 		Say: func(line string) { fmt.Println(line) },
 	}, machine.Options{
-		Demo: true, AwaitPage: true, Controllers: pipeline.Controllers, Switches: pipeline.Today(), Clock: "real",
-		Etcd:      "memory",
+		Demo: true, Controllers: pipeline.Controllers, Switches: pipeline.Today(), Clock: "real", Etcd: "memory",
 		MediaType: "application/vnd.kubernetes.protobuf", MaxTraffic: maxTraffic, LogSize: logSize,
 		RingCapacity: ringSize,
 	}, func() {})
-	post(messages.Message{Kind: "died", Reason: fmt.Sprint(err)})
+	post(tabhttp.Message{Kind: "died", Reason: fmt.Sprint(err)})
 }
 
 // messageOf reads a message of the page.
-func messageOf(data js.Value) messages.Message {
-	m := messages.Message{ID: data.Get("id").Int(), Kind: data.Get("kind").String()}
+func messageOf(data js.Value) tabhttp.Message {
+	m := tabhttp.Message{ID: data.Get("id").Int(), Kind: data.Get("kind").String()}
 	switch m.Kind {
-	case messages.Room:
+	case tabhttp.Room:
 		m.Room = int64(data.Get("room").Int())
-	case messages.Request:
+	case tabhttp.Request:
 		m.Method, m.URL = data.Get("method").String(), data.Get("url").String()
 		m.Body = []byte(data.Get("body").String())
 		m.Header = http.Header{}
@@ -77,16 +76,16 @@ func messageOf(data js.Value) messages.Message {
 }
 
 // post sends a message to the page.
-func post(m messages.Message) {
+func post(m tabhttp.Message) {
 	data := map[string]any{"id": m.ID, "kind": m.Kind}
 	switch m.Kind {
-	case messages.Head:
+	case tabhttp.Head:
 		header := map[string]any{}
 		for name, values := range m.Header {
 			header[name] = strings.Join(values, ", ")
 		}
 		data["status"], data["headers"] = m.Status, header
-	case messages.Chunk:
+	case tabhttp.Chunk:
 		body := js.Global().Get("Uint8Array").New(len(m.Body))
 		js.CopyBytesToJS(body, m.Body)
 		data["body"] = body

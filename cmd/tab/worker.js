@@ -1,5 +1,5 @@
 // The Worker of a machine in a tab, behind Go's wasm_exec.js. Its first messages are the machine, as pieces of gzip
-// that are compiled as they come, and null behind the last; from then on messages are Go's (main.go).
+// that it compiles as they come, and null behind the last. Go receives all later messages (main.go).
 (async () => {
   const died = (reason) => postMessage({ id: 0, kind: "died", reason: String(reason) });
   const pieces = new ReadableStream({

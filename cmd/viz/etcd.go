@@ -21,19 +21,19 @@ import (
 
 const (
 	lookPeriod = time.Second
-	lastWords  = 500 * time.Millisecond // how long the page has to receive why the program ends
+	lastWords  = 500 * time.Millisecond // time for the page to receive the reason for the end
 )
 
-// etcd is the etcd that is used.
+// etcd is the etcd that the program uses.
 type etcd struct {
 	machine.Etcd
 	client *clientv3.Client
-	seen   *atomic.Pointer[etcdnode.State] // how it was at the newest look
-	ours   *etcdnode.Etcd                  // nil: it runs elsewhere
-	close  func() error                    // ends it and everything that was started for it
+	seen   *atomic.Pointer[etcdnode.State] // its state at the newest look
+	ours   *etcdnode.Etcd                  // nil: etcd runs elsewhere
+	close  func() error                    // ends etcd and everything that was started for it
 }
 
-// openEtcd returns the etcd to use.
+// openEtcd starts etcd, or connects to the one that the options name.
 func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	if o.etcdEndpoints != "" {
 		client, err := etcdnode.Dial(ctx, strings.Split(o.etcdEndpoints, ","), o.etcdTLS)
@@ -59,7 +59,7 @@ func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	return used, nil
 }
 
-// lookedAt returns an etcd that was looked at once.
+// lookedAt returns an etcd after one look at it.
 func lookedAt(ctx context.Context, client *clientv3.Client, end func() error) etcd {
 	used := etcd{client: client, seen: new(atomic.Pointer[etcdnode.State]), close: end}
 	used.look(ctx)
@@ -74,16 +74,16 @@ func (e etcd) look(ctx context.Context) {
 	e.seen.Store(&state)
 }
 
-// lookAfterEtcd starts what looks after etcd beside a run: what says in the log how it is, and what ends the program
+// lookAfterEtcd starts two goroutines beside a run: one reports etcd's state to the log, the other ends the program
 // when etcd cannot go on.
 func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run, say func(string)) {
 	p := probe.New(run.Log)
 	told := &etcdTold{probe: p, say: say}
-	told.tell(used.seen.Load()) // before the program says that it listens
+	told.tell(used.seen.Load()) // now, before the program prints that it listens
 	group.Go(ctx, "viz.lookAtEtcd", func(ctx context.Context) {
 		routine.Every(ctx, clock.RealClock{}, lookPeriod, func(ctx context.Context) {
 			used.look(ctx)
-			if ctx.Err() == nil { // or the end is what the look has seen
+			if ctx.Err() == nil { // otherwise the look may have seen the program's own end
 				told.tell(used.seen.Load())
 			}
 		})
@@ -93,7 +93,7 @@ func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *ma
 	}
 }
 
-// etcdTold is what the log was told of etcd last.
+// etcdTold is what the log last received about etcd.
 type etcdTold struct {
 	probe   *probe.Probe
 	say     func(line string)
@@ -101,7 +101,7 @@ type etcdTold struct {
 	percent int
 }
 
-// tell says how etcd is, if that has changed, and on stderr that it is full.
+// tell reports etcd's state to the log if it has changed, and prints to stderr that etcd is full.
 func (t *etcdTold) tell(state *etcdnode.State) {
 	percent, bytes, refuses := 0, int64(0), 0
 	for _, m := range state.Members {
@@ -124,7 +124,7 @@ func (t *etcdTold) tell(state *etcdnode.State) {
 	t.probe.Text(probe.EtcdLookedAt, text, "", 0, percent, int(bytes>>10), refuses)
 }
 
-// awaitBroken runs until ctx is done or etcd cannot go on.
+// awaitBroken waits until etcd cannot go on, reports why, and ends the program; or it returns when ctx is done.
 func awaitBroken(ctx context.Context, ours *etcdnode.Etcd, p *probe.Probe, fail context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
@@ -133,6 +133,6 @@ func awaitBroken(ctx context.Context, ours *etcdnode.Etcd, p *probe.Probe, fail 
 	}
 	why := context.Cause(ours.Broken())
 	p.Text(probe.EtcdFailed, why.Error(), "", 0)
-	_ = routine.Sleep(ctx, clock.RealClock{}, lastWords) // returns early if ctx is done
+	_ = routine.Sleep(ctx, clock.RealClock{}, lastWords) // an early return means that ctx is done
 	fail(why)
 }

@@ -51,7 +51,7 @@ func TestAFullEtcdRefusesWritesAndSaysWhatToDo(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(p.stderr.String(), why), p.stderr.String())
 }
 
-// asProgram in the environment makes this test binary the program.
+// asProgram is the environment variable that makes this test binary the program.
 const asProgram = "VIZ_TEST_AS_PROGRAM"
 
 func init() {
@@ -73,8 +73,8 @@ func fill(url string) {
 	}
 }
 
-// TestADataFolderThatIsGoneEndsTheProgramWithOneLine writes until etcd wants its next file. It runs another process:
-// what is left of a broken etcd cannot be ended.
+// TestADataFolderThatIsGoneEndsTheProgramWithOneLine writes until etcd creates its next file. It does so in another
+// process, because a test cannot end what is left of a broken etcd.
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -98,7 +98,7 @@ func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 		return strings.Contains(body, "EtcdFailed")
 	})
 	http.DefaultClient.CloseIdleConnections()
-	_ = child.Wait() // says which status it was
+	_ = child.Wait() // the test reads the status below
 	said := stderr.String()
 	assert.True(t, child.ProcessState.ExitCode() == exitError && strings.Count(said, "\n") == 1 &&
 		strings.Contains(said, dir) && strings.Contains(said, "The folder is gone"),

@@ -30,32 +30,32 @@ type options struct {
 	etcdTLS       etcdnode.TLSFiles
 	record        string
 	replay        string
-	flight        string // folder, or flightOff
+	flight        string // a folder, or flightOff
 	kubeconfig    string
 	open          bool
 	version       bool
-	export        string     // folder of pages
-	server        []*url.URL // addresses of an API server that is not ours; nil: both halves are ours
+	export        string     // the folder for the exported pages
+	server        []*url.URL // the addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
 
-	end *ending // what it has to do before it ends; not of the command line
+	end *ending // the tasks before the program ends; no flag sets it
 }
 
-// flightOff as -flight saves nothing by itself.
+// flightOff is the value of -flight with which the program saves no recording by itself.
 const flightOff = "off"
 
-// The log's bounds: a page's frame has to fit in, and a record takes a hundred and fifty bytes.
+// The log's bounds: it must hold at least what one frame of a page shows, and a record takes 150 bytes.
 const (
 	minLogSize = 1 << 12
 	maxLogSize = 1 << 22
 )
 
-// parseOptions reads the command line. It returns flag.ErrHelp after printing the usage that was asked for, and an
-// error of one line for anything that cannot be meant.
+// parseOptions reads the command line. After printing the usage for -help it returns flag.ErrHelp, and for a command
+// line that makes no sense an error of one line.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{Options: machine.Options{Switches: pipeline.Today()}}
 	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are printed once, by main
+	flags.SetOutput(io.Discard) // main prints errors, once
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; "+
 		"port 0 picks a free one")
 	flags.StringVar(&o.dataDir, "data-dir", "", "`folder` of etcd's data; default: a temporary one, removed at exit")
@@ -106,7 +106,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	return o, cmp.Or(checkExclusive(flags), o.checkServer(*server), o.check())
 }
 
-// exclusive are flags that leave others nothing to do, and why.
+// exclusive lists the flags that make other flags useless, and why.
 var exclusive = []struct{ flag, others, why string }{
 	{"server", "data-dir etcd-endpoints etcd-cacert etcd-cert etcd-key demo controllers etcd-watcher " +
 		"dispatch storage-media-type ring-capacity replay export", "the server half is not ours"},
@@ -115,7 +115,7 @@ var exclusive = []struct{ flag, others, why string }{
 	{"etcd-endpoints", "data-dir", "etcd is either embedded or elsewhere"},
 }
 
-// checkExclusive refuses a flag that another leaves nothing to do.
+// checkExclusive refuses a flag that another flag makes useless.
 func checkExclusive(flags *flag.FlagSet) error {
 	given := map[string]bool{}
 	flags.Visit(func(each *flag.Flag) {
@@ -158,7 +158,7 @@ func parseServer(value string) (*url.URL, error) {
 	return server, nil
 }
 
-// check refuses combinations and values that no flag type can refuse.
+// check refuses combinations and values that the flags' types accept.
 func (o *options) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("-listen %q: %w", o.listen, err)
@@ -194,10 +194,10 @@ func choice(flags *flag.FlagSet, name, usage string, set func(string), values ..
 	})
 }
 
-// controllers is the flag of those that run.
+// controllers is the flag that names the controllers to run.
 type controllers []string
 
-// IsBoolFlag makes -controllers mean all of them.
+// IsBoolFlag lets -controllers without a value mean all of them.
 func (*controllers) IsBoolFlag() bool { return true }
 
 func (c *controllers) String() string {
@@ -207,7 +207,6 @@ func (c *controllers) String() string {
 	return strings.Join(*c, ",")
 }
 
-// Set takes true, false or names.
 func (c *controllers) Set(value string) error {
 	if all, err := strconv.ParseBool(value); err == nil {
 		*c = nil

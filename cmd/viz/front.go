@@ -16,17 +16,18 @@ import (
 
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/observe/routine"
+	"listwatch/internal/play/sandbox"
 )
 
-// What a client may take, and for how long. Answers have no limit here: a watch, and a page's feed, last as long as
-// they like.
+// Limits on what a client may send, and for how long. Answers have no limit here: a watch, or a page's feed, may last
+// for ever.
 const (
-	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream takes 1 MiB, and no client needs it
+	maxHeaderBytes = 64 << 10         // for a request line and headers; upstream allows 1 MiB, which no client needs
 	headerTimeout  = 10 * time.Second // for a client to send them
-	idleTimeout    = 90 * time.Second // for a connection between two requests, as upstream's
-	// bodyTimeout is for a client to send its body. The API gives up a request before, in a Status of its own.
+	idleTimeout    = 90 * time.Second // for a connection between two requests, as upstream
+	// bodyTimeout is how long a client may take to send its body. The API gives up earlier, with a Status of its own.
 	bodyTimeout = handlers.RequestTimeout + 15*time.Second
-	// closeGrace is for handlers to end before their connections are cut.
+	// closeGrace is how long handlers may take to end before front cuts their connections.
 	closeGrace = time.Second
 )
 
@@ -35,18 +36,17 @@ type front struct {
 	// Set by the caller, never changed.
 	listener net.Listener
 	handler  http.Handler
-	fail     context.CancelCauseFunc // told if serving breaks
-	h2c      bool                    // also speak HTTP/2 without TLS
-	log      *log.Logger             // what net/http cannot tell a client; nil: the standard one
+	fail     context.CancelCauseFunc // called if serving breaks
+	log      *log.Logger             // gets what net/http cannot tell a client; nil: the standard logger
 
-	// Of every connection, from Accept until net/http closes it or a handler hijacks it; and of HTTP/1's handlers.
+	// open counts each connection, from Accept until net/http closes it or a handler hijacks it, and each handler.
 	open sync.WaitGroup
 }
 
-// run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do; after
-// closeGrace a handler that is stuck writing to a client which does not read is freed by closing the connection.
+// run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do. A handler
+// may hang in a write to a client that does not read; after closeGrace, run frees it by closing the connection.
 func (f *front) run(ctx context.Context) {
-	over, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // the grace is over
+	over, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // done when the grace is over
 	defer cutOff()
 	server := &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serveHTTP(over, w, r) }),
@@ -60,52 +60,46 @@ func (f *front) run(ctx context.Context) {
 		ConnState: f.track,
 		ErrorLog:  f.log,
 	}
-	if f.h2c {
-		server.Protocols = new(http.Protocols)
-		server.Protocols.SetHTTP1(true)
-		server.Protocols.SetUnencryptedHTTP2(true)
-	}
-	context.AfterFunc(ctx, func() { _ = f.listener.Close() }) // Serve returns, and says what is wrong
+	context.AfterFunc(ctx, func() { _ = f.listener.Close() }) // makes Serve return
 	if err := server.Serve(f.listener); ctx.Err() == nil {
 		f.fail(fmt.Errorf("serve: %w", err)) // the program ends, too
 	}
 	<-ctx.Done()
 	grace := time.AfterFunc(closeGrace, func() {
-		_ = server.Close() // connections that no handler has
+		_ = server.Close() // closes the connections without a handler
 		cutOff()
 	})
-	defer grace.Stop() // if it has begun, no connection is left for it
-	// Without keep-alives, net/http closes a connection at once if it is idle, or after its next answer. Shutdown would
-	// close a connection that is about to send its first request, without an answer.
+	defer grace.Stop() // if the grace is already over, no connection is left
+	// Without keep-alives, net/http closes an idle connection at once, and any other after its next answer. Shutdown
+	// would close, unanswered, a connection that is about to send its first request.
 	server.SetKeepAlivesEnabled(false)
 	f.open.Wait()
 }
 
-// serveHTTP serves one request. When over is done, it closes the connection; the handler finds out by itself.
+// serveHTTP serves one request. When over is done, it closes the connection, which makes the handler's next read or
+// write fail.
 func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
 	defer context.AfterFunc(over, func() { _ = conn.Close() })()
-	if r.ProtoMajor == 1 { // HTTP/2's connections cannot be hijacked
-		f.open.Add(1) // while its connection is counted, too: Wait cannot have returned
-		defer f.open.Done()
-	}
+	f.open.Add(1) // the connection still counts, too, so Wait cannot have returned
+	defer f.open.Done()
 	narrow(conn, r)
 	limitBody(w, r)
 	routine.Do(r.Context(), "front.request", func(context.Context) { f.handler.ServeHTTP(w, r) })
 }
 
-// newFrontLog returns a logger for fronts that writes each kind of line once: net/http repeats what it retries.
+// newFrontLog returns a logger for fronts that writes each kind of line once, although net/http logs each retry.
 func newFrontLog(out io.Writer) *log.Logger {
 	return log.New(&once{out: out, said: map[string]bool{}}, "viz: ", log.Lmsgprefix)
 }
 
-// once passes the first line of each kind on. One logger writes to it, under its own lock.
+// once passes on the first line of each kind. One logger writes to it, under its own lock.
 type once struct {
 	out  io.Writer
-	said map[string]bool // by the beginning of a line, without digits: they are of a connection or a wait
+	said map[string]bool // keyed by the beginning of a line without digits, which differ from connection to connection
 }
 
-const maxKinds = 100 // bounds what is said: a line may hold what a client has sent
+const maxKinds = 100 // bounds the memory: a line may hold what a client has sent
 
 func (o *once) Write(line []byte) (int, error) {
 	begins, _, _ := strings.Cut(string(line), "; retrying in")
@@ -122,26 +116,26 @@ func (o *once) Write(line []byte) (int, error) {
 	return o.out.Write(line)
 }
 
-// connKey is where a request's context holds its connection.
+// connKey is the key of the connection in a request's context.
 type connKey struct{}
 
-// track counts connections. net/http calls it for a new one before Serve can return, so none begins once run waits.
+// track counts connections. net/http calls it for each new one before Serve can return, so none begins once run waits.
 func (f *front) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.open.Add(1)
-	case http.StateHijacked, http.StateClosed: // of a hijacked one net/http says no more: its handler is counted
+	case http.StateHijacked, http.StateClosed: // net/http reports no more; the handler counts
 		f.open.Done()
 	}
 }
 
-// limitBody gives the client of r bodyTimeout to send the request's body, whatever handler reads it, or none.
+// limitBody gives the client bodyTimeout to send the body of r, whether or not a handler reads it.
 func limitBody(w http.ResponseWriter, r *http.Request) {
 	if r.Body == http.NoBody {
 		return
 	}
 	limit := http.NewResponseController(w)
-	_ = limit.SetReadDeadline(time.Now().Add(bodyTimeout)) // cannot fail on a connection of net/http's
+	_ = limit.SetReadDeadline(time.Now().Add(bodyTimeout)) // net/http's own connections return no error
 	r.Body = &limitedBody{ReadCloser: r.Body, limit: limit}
 }
 
@@ -151,8 +145,8 @@ type limitedBody struct {
 	limit *http.ResponseController
 }
 
-// Read lifts the deadline at the end of the body. From there on net/http reads ahead to learn that the client has gone,
-// and would take the deadline for that.
+// Read lifts the deadline at the end of the body. From there on net/http reads ahead to learn whether the client has
+// gone, and would mistake an expired deadline for that.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
@@ -161,35 +155,64 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newHTTPClient returns a connection pool of the client half, whose connections dial opens. Each
-// watch holds a connection for as long as it is open.
+// newHTTPClient returns the client half's HTTP client, which opens its connections with dial. Each open watch holds one
+// connection.
 func newHTTPClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		Proxy:               nil, // it is our own port
+		Proxy:               nil, // the client half connects to our own port
 		DialContext:         dial,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     30 * time.Second,
 	}}
 }
 
-// lentListener is a listener that its user may close: only the user ends by it.
+// lentListener is a listener that one user may close without closing it for the next.
 type lentListener struct{ *net.TCPListener }
 
-// lend returns listener for one user; there is one at a time.
+// lend returns listener for one user. There is only one user at a time.
 func lend(listener *net.TCPListener) lentListener {
-	_ = listener.SetDeadline(time.Time{}) // fails only if it is closed, and Accept will say so
+	_ = listener.SetDeadline(time.Time{}) // an error means that the listener is closed, and Accept will return the same
 	return lentListener{listener}
 }
 
-// Close makes a waiting Accept return. The next user accepts the connections that come from now on.
+// Close makes a waiting Accept return. The next user accepts all connections that come from now on.
 func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
-// Accept says of a listener that is given back that it is closed. For net/http a deadline would be a reason to try
-// again.
+// Accept reports a listener that its user has closed as closed. net/http would retry after an expired deadline.
 func (l lentListener) Accept() (net.Conn, error) {
 	conn, err := l.TCPListener.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = net.ErrClosed
+	}
+	return conn, err
+}
+
+// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's own are megabytes,
+// with which the server would notice only after thousands of events that a watcher does not read.
+const socketBuffer = 4 << 10
+
+// feedBuffer is the size of the socket buffer towards a page. A record that waits in it is old when the page reads it.
+// With the kernel's own size the server would notice a slow page only tens of thousands of records later.
+const feedBuffer = 128 << 10
+
+// narrow shrinks the send buffer of a connection to a page or to a watcher that a viewer added.
+func narrow(conn net.Conn, r *http.Request) {
+	tcp, ok := conn.(*net.TCPConn)
+	switch {
+	case ok && strings.HasPrefix(r.UserAgent(), sandbox.WatcherAgent):
+		_ = tcp.SetWriteBuffer(socketBuffer) // if the system refuses, the server only notices later
+	case ok && r.URL.Path == "/viz/events":
+		_ = tcp.SetWriteBuffer(feedBuffer)
+	}
+}
+
+// dialNarrow opens a connection with a small receive buffer, for a watcher that a viewer added. Informers keep the
+// kernel's size: through so small a window a large object would arrive in pieces, 200 ms apart, and the server would
+// evict them.
+func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		_ = tcp.SetReadBuffer(socketBuffer)
 	}
 	return conn, err
 }

@@ -22,11 +22,11 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// served is a front in a bubble, on a network of pipes: what is written and not read stands at once.
+// served is a front in a bubble, on a network of pipes: a write blocks until the other side reads.
 type served struct {
 	listener *pipenet.Listener
 	stop     context.CancelFunc
-	ended    chan struct{} // closed when run has returned
+	ended    chan struct{} // closed when run returns
 }
 
 func serveIn(t *testing.T, handler http.HandlerFunc) *served {
@@ -40,7 +40,7 @@ func serveIn(t *testing.T, handler http.HandlerFunc) *served {
 	return s
 }
 
-// say sends text over a connection of its own.
+// say sends text over a new connection.
 func (s *served) say(t *testing.T, text string) net.Conn {
 	t.Helper()
 	conn, err := s.listener.Dial(t.Context(), "", "")
@@ -51,7 +51,8 @@ func (s *served) say(t *testing.T, text string) net.Conn {
 	return conn
 }
 
-// closedWithin fails the test unless the server closes the connection within limit. It reads what is said until then.
+// closedWithin fails the test unless the server closes the connection within limit. It reads what the server sends
+// until then.
 func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(limit))
@@ -93,7 +94,7 @@ func TestALongHeaderIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(http.ResponseWriter, *http.Request) { t.Error("served") })
 		conn := s.say(t, "")
-		// fails when the server has read enough
+		// an error means that the server has read enough
 		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes))
 		said := closedWithin(t, conn, headerTimeout)
 		assert.True(t, strings.HasPrefix(said, "HTTP/1.1 431 "), "got %q", said)
@@ -122,7 +123,7 @@ func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatIsStuckInAWriteIsFreed lets clients not read, and ends the front.
+// TestAHandlerThatIsStuckInAWriteIsFreed has clients that do not read, and ends the front.
 func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 	writes := func(w io.Writer) {
 		for err := error(nil); err == nil; {
@@ -153,7 +154,7 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 			running := true
 			s := serveIn(t, func(w http.ResponseWriter, r *http.Request) {
 				handler(w, r)
-				time.Sleep(time.Second) // the time that its cleaning takes
+				time.Sleep(time.Second) // the handler needs a second to clean up
 				running = false
 			})
 			s.say(t, get)
@@ -167,14 +168,13 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 	}
 }
 
-// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a request over a connection that was accepted before
-// the end.
+// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a connection's first request after the front has begun
+// to end.
 func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })
-		used := s.say(t, get) // it stays open for its next request, and must not keep the front
-		_, err := http.ReadResponse(bufio.NewReader(used), nil)
-		require.NoError(t, err)
+		used := s.say(t, get) // this connection stays open for a next request, and must not delay the front's end
+		require.Value(http.ReadResponse(bufio.NewReader(used), nil))(t)
 		late := s.say(t, "")
 		synctest.Wait()
 		s.stop()
@@ -189,7 +189,7 @@ func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	})
 }
 
-// poor is a listener for which there are too few files, a few times.
+// poor is a listener whose Accept fails a few times for want of file descriptors.
 type poor struct {
 	net.Listener
 	refuses int
@@ -202,7 +202,7 @@ func (p *poor) Accept() (net.Conn, error) {
 	return p.Listener.Accept()
 }
 
-// TestAFrontSaysOnceWhatItRetries also after it has begun again, as a turned switch makes it.
+// TestAFrontSaysOnceWhatItRetries also holds for the front that begins after a viewer turns a switch.
 func TestAFrontSaysOnceWhatItRetries(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var stderr strings.Builder

@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// smallTemp names the environment variable by which this test binary, run again, becomes [onSmallTemp].
+// smallTemp is the environment variable with which this test binary, run again, becomes [onSmallTemp].
 const smallTemp = "VIZ_TEST_SMALL_TEMP"
 
 func init() {
@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// onSmallTemp runs the program with a temporary folder in which so many bytes are free, and says what it leaves
+// onSmallTemp runs the program with a temporary folder that has free bytes of space, and prints what the program leaves
 // there.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
@@ -51,8 +51,8 @@ func onSmallTemp(dir, free string) {
 	os.Exit(status)
 }
 
-// filler is the stdout of a program that has room to start: once it listens, the disk is filled with what clients
-// write.
+// filler is the stdout of a program that has room to start. Once the program listens, filler fills the disk with
+// clients' writes.
 type filler struct{}
 
 func (filler) Write(line []byte) (int, error) {
@@ -60,8 +60,8 @@ func (filler) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has mounts of its own:
-// they go with it.
+// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process with mounts of its own, which
+// vanish with that process.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {
@@ -83,19 +83,7 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 			assert.True(t, errors.As(err, &exit) && exit.ExitCode() == exitError, "got %v, want exit status 1", err)
 			said := stderr.String()
 			assert.True(t, strings.Count(said, "\n") == 1 &&
-				strings.Contains(said, "The disk is full: make room there"),
-				"got %q", said)
+				strings.Contains(said, "The disk is full: make room there"), "got %q", said)
 		})
 	}
-}
-
-// TestFewOpenFilesAreToldInOneLine starts the program with too few for etcd and clients: it would listen, and
-// refuse each of them.
-func TestFewOpenFilesAreToldInOneLine(t *testing.T) {
-	child := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 20; exec "$0" -listen 127.0.0.1:0`, os.Args[0])
-	child.Env = append(os.Environ(), asProgram+"=1")
-	said, err := child.CombinedOutput()
-	const want = "viz: cannot have 48 files open at once: too many open files; " +
-		"raise the limit, such as by ulimit -n 256\n"
-	assert.True(t, child.ProcessState.ExitCode() == exitError && string(said) == want, "got %v and %q", err, said)
 }

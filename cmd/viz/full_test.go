@@ -17,8 +17,9 @@ import (
 
 var fullRate = flag.Duration("fullrate", 12*time.Minute, "how long the test of compaction writes")
 
-// TestCompactionKeepsEtcdBelowItsQuota writes as fast as the page can ask for. History is cut each five minutes, so
-// etcd holds ten minutes of it at most, and writes into the space of what was cut.
+// TestCompactionKeepsEtcdBelowItsQuota sets the rate of changes to the highest that the page offers, 10,000 a second.
+// The program compacts history every five minutes, so etcd holds at most ten minutes of it, and reuses the space of
+// what was compacted.
 func TestCompactionKeepsEtcdBelowItsQuota(t *testing.T) {
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false")
 	code, body := p.post(t, "/viz/knobs", `{"name":"traffic.rate","value":"10000"}`)

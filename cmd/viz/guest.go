@@ -18,35 +18,35 @@ import (
 	"listwatch/cmd/internal/machine"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
-	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lens"
+	"listwatch/internal/play/otherserver"
 	"listwatch/viz"
 	"listwatch/viz/frame"
 	lensroom "listwatch/viz/lens"
 	"listwatch/viz/timeline"
 )
 
-// guests runs our client half on a server that is not ours, and forwards to that server what comes to our port.
+// guests runs our client half on a server that is not ours, and forwards to it the requests that come to our port.
 type guests struct {
 	// Set by serveGuest, never changed.
 	options  *options
 	listener net.Listener
 	lens     *lens.Lens
 	stderr   io.Writer
-	passing  routine.Group      // the front; serveGuest and run wait for it
-	next     chan *guest.Choice // sent by Choose, received by run, never closed; buffered so that Choose never blocks
+	passing  routine.Group            // the front's goroutines; serveGuest and run wait for them
+	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; buffered: Choose never blocks
 
-	now     atomic.Pointer[viz.UI]      // of the visit that runs
-	visitor atomic.Pointer[guest.Guest] // likewise
+	now     atomic.Pointer[viz.UI]            // the current visit's page
+	visitor atomic.Pointer[otherserver.Guest] // the current visit's guest
 }
 
-// serverSwitch says in a recording that the server half was not ours.
+// serverSwitch is the switch by which a recording shows that the server half was not ours.
 const serverSwitch = "server"
 
-// serveGuest shows a server that is not ours until ctx is done. Nothing of a server half runs.
+// serveGuest runs the client half on a server that is not ours until ctx is done. It starts nothing of the server half.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	g := &guests{
-		options: o, listener: listener, stderr: stderr, next: make(chan *guest.Choice, 1),
+		options: o, listener: listener, stderr: stderr, next: make(chan *otherserver.Choice, 1),
 		lens: lens.New(lens.Config{Servers: o.server, Writes: o.serverWrites, Clock: clock.RealClock{}}),
 	}
 	ctx, fail := context.WithCancelCause(ctx)
@@ -55,15 +55,15 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	defer g.passing.Wait()
 	defer fail(nil)
 	group.Go(ctx, "viz.lens", g.lens.Run)
-	// The front outlives ctx for as long as it takes its requests to end, which they do because the lens does.
+	// The front outlives ctx until its requests have ended. They end because the lens ends.
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
-	front := &front{listener: listener, handler: g, fail: fail, h2c: true, log: newFrontLog(stderr)}
+	front := &front{listener: listener, handler: g, fail: fail, log: newFrontLog(stderr)}
 	ready := sync.OnceFunc(func() {
 		g.passing.Go(serving, "viz.front", front.run)
 		announce(o, listener, stdout, stderr)
 	})
-	next := &guest.Choice{Resources: []string{"pods"}} // every server has them
+	next := &otherserver.Choice{Resources: []string{"pods"}} // every server has pods
 	for next != nil {
 		var err error
 		if next, err = g.run(ctx, next, ready); err != nil {
@@ -73,17 +73,21 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	return machine.Ended(ctx)
 }
 
-// ServeHTTP lets the visit that runs answer. The front outlives visits, and so do the requests that the lens forwards.
+// ServeHTTP passes the request to the visit that runs. The front outlives visits, and so do the requests that the lens
+// forwards.
 func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load().ServeHTTP(w, r) }
 
-// run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until another choice is made.
-func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (next *guest.Choice, err error) {
+// run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until the page sends another
+// choice, and returns that.
+func (g *guests) run(
+	ctx context.Context, choice *otherserver.Choice, ready func(),
+) (next *otherserver.Choice, err error) {
 	o := g.options
 	clocks, stopClocks := machine.StartClocks()
 	defer stopClocks()
 	log := probe.NewLog(clocks.World, o.LogSize)
 	held := clocks.Hold(log, func(line string) { fmt.Fprintf(g.stderr, "viz: %s\n", line) })
-	visitor, err := guest.New(guest.Config{
+	visitor, err := otherserver.New(otherserver.Config{
 		Servers: o.server, Choice: *choice, Clock: clocks.World, Probe: probe.New(log),
 		FIFO: o.Switches["fifo"], UseWatchList: pipeline.UseWatchList(o.Switches),
 	})
@@ -91,7 +95,7 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 		return nil, err
 	}
 	switches := o.Shown()
-	switches[serverSwitch] = "elsewhere" // a recording need not tell where
+	switches[serverSwitch] = "elsewhere" // a recording does not need the address
 	stopRecording, err := startRecording(o, switches, log, g.stderr)
 	if err != nil {
 		return nil, err
@@ -126,10 +130,7 @@ func (g *guests) run(ctx context.Context, choice *guest.Choice, ready func()) (n
 	}
 }
 
-var _ lensroom.Guest = (*guests)(nil)
-
-// Choose implements [lensroom.Guest].
-func (g *guests) Choose(wanted guest.Choice) error {
+func (g *guests) Choose(wanted otherserver.Choice) error {
 	if err := wanted.Check(); err != nil {
 		return err
 	}
@@ -140,5 +141,4 @@ func (g *guests) Choose(wanted guest.Choice) error {
 	return machine.Begin(g.next, &wanted, "resources")
 }
 
-// State implements [lensroom.Guest].
-func (g *guests) State() guest.State { return g.visitor.Load().State() }
+func (g *guests) State() otherserver.State { return g.visitor.Load().State() }

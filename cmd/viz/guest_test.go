@@ -19,7 +19,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// upstreamOf starts a server that is not ours, which says its name, and keeps watches open.
+// upstreamOf starts a server that is not ours. It answers with its name, and keeps watches open.
 func upstreamOf(t *testing.T, name string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 	p := start(t, "-server", upstreamOf(t, "theirs").URL)
 	host := strings.TrimPrefix(p.url, "http://")
 	for _, c := range []struct {
-		method, path, host, header, want string // header: "Name: value"
+		method, path, host, header, want string // header is "Name: value"
 		status                           int
 	}{
 		{"GET", "/version", host, "", "theirs HTTP/1.1 /version", 200},
@@ -52,7 +52,7 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 		request.Host = c.host
 		if name, value, ok := strings.Cut(c.header, ": "); ok {
 			request.Header.Set(name, value)
-			request.Header.Set("Connection", name) // matters to an upgrade alone
+			request.Header.Set("Connection", name) // an upgrade needs it; other requests do not
 		}
 		code, body := answer(t, request)
 		assert.True(t, code == c.status && strings.Contains(body, c.want), "%s at %s: got %d %.200s", c.path, c.host,
@@ -61,25 +61,8 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 	p.endsWell(t)
 }
 
-// TestHTTP2WithoutTLSPassesTheLens also ends the program while such a connection has a watch open.
-func TestHTTP2WithoutTLSPassesTheLens(t *testing.T) {
-	p := start(t, "-server", upstreamOf(t, "theirs").URL)
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
-	response := require.Value(client.Get(p.url + "/api/v1/pods?watch=true"))(t)
-	defer response.Body.Close()
-	want := "theirs HTTP/1.1 /api/v1/pods"
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want || response.ProtoMajor != 2 {
-		t.Errorf("got %s %q, %v", response.Proto, got, err)
-	}
-	p.endsWell(t)
-}
-
-// TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client has sent
-// what must be kept nowhere, and the server answers with more of that.
+// TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client sends
+// secrets, which must be kept nowhere, and the server answers with more.
 func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	const secret = `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},` +
 		`"data":{"p":"s3cret"}}}` + "\n"
@@ -108,7 +91,7 @@ func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	p.endsWell(t)
 	header, records := readRecording(t, file)
 	assert.Equal(t, "elsewhere", header.Switches["server"])
-	ends := map[string]string{} // of watches, by client
+	ends := map[string]string{} // the ends of watches, by client
 	for _, r := range records {
 		switch r.Point {
 		case probe.WireOpened:

@@ -1,5 +1,5 @@
-// Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book
-// and the page on which every event is seen, all on one port.
+// Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book,
+// and the page that shows every event, all on one port.
 //
 // Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
 // The first signal ends the program within three seconds. A second one ends it at once, and then its temporary
@@ -16,11 +16,15 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/observe/routine"
 	"listwatch/internal/text/source"
 )
 
@@ -30,9 +34,9 @@ const (
 	exitUsage = 2
 )
 
-// gcPercent is how much garbage there may be beside what is in use, in percent of it. Go's default is 100. The
-// program stands beside a browser and an editor, so it takes a third less memory, and a tenth more processor time
-// while it is flooded with writes: see docs/COSTS.md. GOGC in the environment wins.
+// gcPercent is how much garbage there may be, in percent of the memory in use. Go's default is 100. The program shares
+// the machine with a browser and an editor, so it takes a third less memory, and a tenth more processor time while it
+// is flooded with writes: see docs/COSTS.md. GOGC in the environment wins.
 const gcPercent = 50
 
 func main() {
@@ -42,10 +46,10 @@ func main() {
 	os.Exit(run(interruptible(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// interruptible returns a context that the first signal ends. A second signal does what the system does with a
-// program that knows no signals.
+// interruptible returns a context that the first signal ends. A second signal kills the program, as if it handled no
+// signals.
 func interruptible() context.Context {
-	// Windows knows only os.Interrupt; asking for SIGTERM there is harmless.
+	// Windows has only os.Interrupt; asking for SIGTERM there is harmless.
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	// Stop first: a client that sees an effect of the first signal can rely on the second one.
@@ -53,13 +57,13 @@ func interruptible() context.Context {
 	return ctx
 }
 
-// run is main with what it touches handed in.
+// run is main without its globals.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runUntil(ctx, &ending{clock: clock.RealClock{}}, args, stdout, stderr)
 }
 
-// runUntil returns the exit status when nothing of the program runs any more, or end no longer waits for it.
-// Nothing temporary is left on disk.
+// runUntil returns the exit status when all of the program has ended, or when end stops waiting for it. It leaves
+// nothing temporary on disk.
 func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {
@@ -78,40 +82,115 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 		if o.export != "" {
 			return exportTo(o.export, stdout)
 		}
-		if err := checkOpenFiles(); err != nil {
-			return err
-		}
 		return serve(ctx, o, stdout, stderr)
 	})
-	// To be interrupted while starting is no error either.
-	if err != nil && !(ctx.Err() != nil && errors.Is(err, context.Canceled)) {
+	// An interrupt while starting is no error either.
+	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(stderr, "viz: %v\n", err)
 		return exitError
 	}
 	return exitOK
 }
 
-// checkOpenFiles refuses to start where so few files can be open that etcd or clients would be refused later.
-func checkOpenFiles() error {
-	const needed = 48 // some 25 without clients
-	for range needed {
-		file, err := os.Open(os.DevNull)
-		var why *os.PathError
-		if errors.As(err, &why) {
-			return fmt.Errorf("cannot have %d files open at once: %w; "+
-				"raise the limit, such as by ulimit -n 256", needed,
-				why.Err)
-		}
-		defer file.Close()
-	}
-	return nil
-}
-
-// version is what the go command gives to what it builds: it names the commit.
+// version returns the version that the go command puts into a build, which names the commit.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok { // a build without modules
 		return "devel"
 	}
-	return strings.Trim(build.Main.Version, "()") // (devel)
+	return strings.Trim(build.Main.Version, "()") // Version may be "(devel)"
+}
+
+// The times after the first signal at which the program stops waiting for the parts that have not ended by themselves.
+// It ends within three seconds in any case.
+const (
+	streamsEnd  = 1500 * time.Millisecond // clients' streams end, even if the client half still runs
+	waitingEnds = 2500 * time.Millisecond // the program stops waiting for its goroutines
+	closingEnds = 3000 * time.Millisecond // the program stops waiting for what it closes
+)
+
+// ending makes the program end even if some goroutine does not, and first runs the tasks that have to be done before.
+type ending struct {
+	clock   clock.Clock // the wall's clock, which no page can stop
+	streams tasks       // each ends the streams of a front
+	last    tasks       // each closes something that outlives the program: a recording, or etcd and its folder
+}
+
+// within runs work and returns its error; or, some time after ctx is done, returns although work still runs.
+func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context.Context) error) error {
+	worked := e.start(ctx, "viz.work", work)
+	select {
+	case err := <-worked:
+		return err
+	case <-ctx.Done():
+	}
+	if ended, err := e.await(worked, streamsEnd); ended {
+		return err
+	}
+	_ = e.streams.run()
+	if ended, err := e.await(worked, waitingEnds-streamsEnd); ended {
+		return err
+	}
+	fmt.Fprintf(stderr, "viz: ends without waiting for %s\n", strings.Join(routine.Late(), ", "))
+	closed := e.start(context.Background(), "viz.close", func(context.Context) error { return e.last.run() })
+	if ended, err := e.await(closed, closingEnds-waitingEnds); ended {
+		return err
+	}
+	return errors.New("the recording or etcd could not be closed in time")
+}
+
+// start runs f in a goroutine.
+func (e *ending) start(ctx context.Context, name string, f func(context.Context) error) <-chan error {
+	ended := make(chan error, 1) // sent once, when f returns; buffered, because the receiver may have given up
+	new(routine.Group).Go(ctx, name, func(ctx context.Context) { ended <- f(ctx) })
+	return ended
+}
+
+// await waits at most d for what start has started.
+func (e *ending) await(running <-chan error, d time.Duration) (ended bool, err error) {
+	timer := e.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case err := <-running:
+		return true, err
+	case <-timer.C():
+		return false, nil
+	}
+}
+
+// tasks are what has to be done before the program ends. The zero value is empty.
+type tasks struct {
+	mu   sync.Mutex // guards list
+	list []*task
+}
+
+// task runs its function once, for the first caller; other callers wait for that.
+type task struct{ do func() error }
+
+// add puts f on the list. do runs f and takes it off the list; the caller uses it if the program gets that far by
+// itself.
+func (t *tasks) add(f func() error) (do func() error) {
+	added := &task{sync.OnceValue(f)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list = append(t.list, added)
+	return func() error {
+		err := added.do()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.list = slices.DeleteFunc(t.list, func(each *task) bool { return each == added })
+		return err
+	}
+}
+
+// run does the tasks on the list, the newest first.
+func (t *tasks) run() error {
+	t.mu.Lock()
+	list := slices.Clone(t.list)
+	t.mu.Unlock()
+	var errs []error
+	for _, each := range slices.Backward(list) {
+		errs = append(errs, each.do())
+	}
+	return errors.Join(errs...)
 }

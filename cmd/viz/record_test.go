@@ -8,7 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,22 +29,19 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// TestWhatTheProgramRecordsAtItsLimitsIsReplayed adds watchers until the program takes no more.
-func TestWhatTheProgramRecordsAtItsLimitsIsReplayed(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "log.gz")
-	p := start(t, "-record", name, "-flight=off")
-	added := 0
-	for code := http.StatusCreated; code == http.StatusCreated; added++ {
-		code, _ = p.post(t, "/viz/watchers", `{"resource":"pods"}`)
+// TestWhatGoesWrongIsSavedInTheFolderOfFlights asks for a version that has left a ring of four events.
+func TestWhatGoesWrongIsSavedInTheFolderOfFlights(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, "-flight", dir, "-demo=false", "-controllers=false", "-ring-capacity=4")
+	for i := range 9 {
+		p.createPod(t, fmt.Sprint("pod-", i))
 	}
-	p.createPod(t, "a")
+	_, said := p.get(t, "/api/v1/pods?watch=true&resourceVersion=2")
+	assert.True(t, strings.Contains(said, "too old resource version"), said)
+	eventually.Holds(t, "it is saved", func() bool { return len(require.Value(os.ReadDir(dir))(t)) == 1 })
 	p.endsWell(t)
-	require.True(t, added >= 200, "%d watchers", added)
-	replayed := start(t, "-replay", name)
-	if code, body := replayed.get(t, "/viz/snapshot"); code != http.StatusOK || replayed.stderr.Len() > 0 {
-		t.Errorf("snapshot: %d, %.200s; stderr %q", code, body, replayed.stderr)
-	}
-	replayed.endsWell(t)
+	_, records := readRecording(t, filepath.Join(dir, require.Value(os.ReadDir(dir))(t)[0].Name()))
+	assert.True(t, len(records) > 100, "%d records", len(records))
 }
 
 func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
@@ -63,7 +63,8 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 	})
 }
 
-// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat ends a run as soon as it is ready.
+// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat ends a run as soon as it is ready: the program ends with the
+// recording's error.
 func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 	o := require.Value(parseOptions([]string{"-flight=off", "-demo=false", "-controllers=false"}, io.Discard))(t)
 	o.end = &ending{}
@@ -71,14 +72,14 @@ func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 	defer listener.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	etcd := require.Value(openEtcd(ctx, o))(t)
-	defer etcd.close()
+	defer func() { assert.NoError(t, etcd.close()) }()
 	host := o.host(etcd, listener, io.Discard)
 	host.Record = func(*probe.Log) (func() error, error) { return func() error { return syscall.ENOSPC }, nil }
 	err := machine.Serve(ctx, host, o.Options, stop)
 	assert.True(t, errors.Is(err, syscall.ENOSPC), "got %v", err)
 }
 
-// readRecording is what -record left in the file.
+// readRecording reads the file that -record has written.
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
 	rec := require.Value(recording.Open(t.Context(), file))(t)
@@ -97,7 +98,7 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		code, body := p.post(t, "/viz/knobs", fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target, bad.value))
 		assert.True(t, code == bad.want, "%s=%s: got %d, want %d; %s", bad.target, bad.value, code, bad.want, body)
 	}
-	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"real"}`) // as it is
+	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"real"}`) // the value that the switch has already
 	if now := p.how(t); now.Log != began.Log {
 		t.Error("started again for nothing")
 	}
@@ -108,7 +109,7 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		"started again with %v", now.Switches)
 	for path, want := range map[string]string{"/viz/state": `"kind":"delta"`,
 		"/api/v1/namespaces/default/pods/a": `"name":"a"`} {
-		// /readyz speaks of the server: the client half may begin a moment later
+		// /readyz is about the server half; the client half may begin a moment later.
 		eventually.Holds(t, "GET "+path+" has "+want, func() bool {
 			_, body := p.get(t, path)
 			return strings.Contains(body, want)
@@ -130,7 +131,7 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	p.end(t)
 }
 
-// how is which log the program writes, and with which switches it runs.
+// how has the log that the program writes, and the switches with which it runs.
 type how struct {
 	Log      string
 	Switches map[string]string
@@ -143,16 +144,101 @@ func (p *program) how(t *testing.T) (now how) {
 	return now
 }
 
-// startedAgain returns when the program writes another log than before and is ready.
+// startedAgain returns when the program writes a new log and is ready.
 func (p *program) startedAgain(t *testing.T, before how) how {
 	t.Helper()
 	var now how
 	eventually.Holds(t, "the program starts again", func() bool {
-		if now = p.how(t); now.Log == before.Log || now.Log == "" { // "": neither half answers
+		if now = p.how(t); now.Log == before.Log || now.Log == "" { // an empty Log means that no half answers
 			return false
 		}
-		code, _ := p.get(t, "/readyz") // asked after, so that the new half answers
+		code, _ := p.get(t, "/readyz") // requested second, so that the new half answers
 		return code == http.StatusOK
 	})
 	return now
+}
+
+// written has, for each flag that creates a file, the function that writes it.
+var written = map[string]func(name string) error{
+	"-kubeconfig": func(name string) error { return writeKubeconfig(name, "http://127.0.0.1:1") },
+	"-record": func(name string) error {
+		o := &options{record: name, end: &ending{}}
+		stop, err := startRecording(o, nil, probe.NewLog(clock.RealClock{}, 4), io.Discard)
+		if err == nil {
+			err = stop()
+		}
+		return err
+	},
+}
+
+// TestWhatIsNotOursIsLeftAlone puts something where each flag writes.
+func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
+	for flag, write := range written {
+		for name, put := range map[string]func(t *testing.T, file, other string) error{
+			"a file of another program": func(_ *testing.T, file, _ string) error {
+				return os.WriteFile(file, []byte("precious"), 0o644)
+			},
+			"a link to a file of another program": func(_ *testing.T, file, other string) error {
+				return os.Symlink(other, file)
+			},
+			"a link to a file of ours": func(t *testing.T, file, other string) error {
+				require.NoError(t, os.Remove(other))
+				require.NoError(t, write(other))
+				return os.Symlink(other, file)
+			},
+			"a link to nothing": func(_ *testing.T, file, other string) error { return os.Symlink(other+".no", file) },
+			"a folder":          func(_ *testing.T, file, _ string) error { return os.Mkdir(file, 0o755) },
+		} {
+			t.Run(flag+" "+name, func(t *testing.T) {
+				dir := t.TempDir()
+				file, other := filepath.Join(dir, "file"), filepath.Join(dir, "other")
+				require.NoError(t, os.WriteFile(other, []byte("precious"), 0o644))
+				require.NoError(t, put(t, file, other))
+				before := contents(t, dir)
+				err := write(file)
+				assert.True(t, err != nil && strings.Contains(err.Error(), file+" is "), "got %v", err)
+				assert.Equal(t, before, contents(t, dir), "what is there")
+			})
+		}
+	}
+}
+
+// contents returns a folder's contents as text: names, targets of links, modes, and contents of files.
+func contents(t *testing.T, dir string) string {
+	t.Helper()
+	entries := require.Value(os.ReadDir(dir))(t)
+	var text strings.Builder
+	for _, each := range entries {
+		name := filepath.Join(dir, each.Name())
+		to, _ := os.Readlink(name)   // "" if it is no link
+		body, _ := os.ReadFile(name) // nil if it is a folder, or a link to nothing
+		text.WriteString(strings.Join([]string{each.Name(), each.Type().String(), to, string(body)}, " ") + "\n")
+	}
+	return text.String()
+}
+
+// TestWhatIsWrittenIsItsOwnersAlone writes a new file; then it overwrites an empty file, and one of ours that every
+// user can read, that is open, and that has a second name.
+func TestWhatIsWrittenIsItsOwnersAlone(t *testing.T) {
+	for flag, write := range written {
+		dir := t.TempDir()
+		fresh, empty, old := filepath.Join(dir, "fresh"), filepath.Join(dir, "empty"), filepath.Join(dir, "old")
+		require.NoError(t, os.WriteFile(empty, nil, 0o644))
+		require.NoError(t, write(old))
+		require.NoError(t, os.Chmod(old, 0o644))
+		require.NoError(t, os.Link(old, old+"2"))
+		kept := require.Value(os.Stat(old))(t)
+		for _, name := range []string{fresh, empty, old} {
+			require.NoError(t, write(name), "%s %s", flag, name)
+			info := require.Value(os.Stat(name))(t)
+			mode := info.Mode().Perm()
+			assert.True(t, mode == 0o600 || runtime.GOOS == "windows", "%s %s: mode %o, want 600", flag, name, mode)
+			assert.False(t, os.SameFile(info, kept), "%s: written into a file that others can read", flag)
+		}
+		var names []string
+		for _, each := range require.Value(os.ReadDir(dir))(t) {
+			names = append(names, each.Name())
+		}
+		assert.True(t, slices.Equal(names, []string{"empty", "fresh", "old", "old2"}), "%s leaves %q", flag, names)
+	}
 }

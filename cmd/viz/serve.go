@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os/exec"
+	"runtime"
 	"syscall"
 
 	"listwatch/cmd/internal/machine"
@@ -20,15 +22,15 @@ import (
 	"listwatch/viz/frame"
 )
 
-// serve runs the program until ctx is done or something essential breaks, and returns when nothing runs any more.
-// The port comes first: that it is taken is the mistake people make most often, and nothing is started for it.
+// serve runs the program until ctx is done or something essential breaks, and returns when all of it has ended. It
+// opens the port first: a port in use is the most frequent mistake, and should cost no start of etcd.
 func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w; -listen 127.0.0.1:0 takes a free port", o.listen, reason(err))
 	}
 	defer listening.Close()
-	listener := listening.(*net.TCPListener) // what "tcp" stands for
+	listener := listening.(*net.TCPListener) // Listen returns this type for "tcp"
 	warnIfOpen(listener, stderr)
 	if o.kubeconfig != "" {
 		url := baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()
@@ -45,8 +47,7 @@ func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return live(ctx, o, listener, stdout, stderr)
 }
 
-// live runs the machine with a real etcd behind the port. Etcd with its data, and the port, outlive the machine's
-// runs.
+// live runs the machine with a real etcd behind the port. Etcd with its data, and the port, outlive the machine's runs.
 func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, stderr io.Writer) (err error) {
 	etcd, err := openEtcd(ctx, o)
 	if err != nil {
@@ -58,10 +59,10 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 		func() { announce(o, listener, stdout, stderr) })
 }
 
-// host returns what the machine stands on.
+// host returns the machine's host.
 func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *machine.Host {
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
-	frontLog := newFrontLog(stderr) // one for all runs
+	frontLog := newFrontLog(stderr) // one log for the fronts of all runs
 	return &machine.Host{
 		Etcd: etcd.Etcd,
 		Base: baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
@@ -70,7 +71,8 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 		},
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 			ctx, stop := context.WithCancel(ctx)
-			defer o.end.streams.add(func() error { stop(); return nil })()
+			forget := o.end.streams.add(func() error { stop(); return nil })
+			defer func() { _ = forget() }()
 			(&front{listener: lend(listener), handler: handler, fail: fail, log: frontLog}).run(ctx)
 		},
 		Page: bring, Hosts: o.hosts(listener),
@@ -91,7 +93,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 	}
 }
 
-// bring adds what every page of this program has: the book, and the lab in whose working copy it runs.
+// bring adds what every page of this program has: the book, and the lab in whose working copy the program runs.
 func bring(page *frame.Page) {
 	page.Book.Pages = book.New(scenario.All)
 	if chosen, _, ok := lab.In("."); ok {
@@ -99,13 +101,13 @@ func bring(page *frame.Page) {
 	}
 }
 
-// hosts are the names and addresses by which the page may be called.
+// hosts returns the host names under which a browser may open the page.
 func (o *options) hosts(listener net.Listener) []string {
-	host, _, _ := net.SplitHostPort(o.listen) // checked when the flags were parsed
+	host, _, _ := net.SplitHostPort(o.listen) // no error: the flags were checked
 	return []string{host, listener.Addr().String()}
 }
 
-// reason is why the system refused, without the address a second time.
+// reason returns why the system refused, without repeating the address.
 func reason(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -123,14 +125,13 @@ func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	}
 }
 
-// baseURL returns the address under which this machine reaches a listener at addr that was asked to listen on
-// asked. One for every address listens to both families and says [::], whichever was asked for: only -listen tells
-// which is meant.
+// baseURL returns the address at which this machine reaches a listener at addr, which the option asked has opened. A
+// listener on every address reports [::] for IPv4, too: only -listen shows which family is meant.
 func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	ip := addr.IP
 	if ip.IsUnspecified() {
 		ip = net.IPv4(127, 0, 0, 1)
-		host, _, _ := net.SplitHostPort(asked) // checked when the flags were parsed
+		host, _, _ := net.SplitHostPort(asked) // no error: the flags were checked
 		if v6 := net.ParseIP(host); v6 != nil && v6.To4() == nil {
 			ip = net.IPv6loopback
 		}
@@ -138,11 +139,29 @@ func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	return &url.URL{Scheme: "http", Host: net.JoinHostPort(ip.String(), fmt.Sprint(addr.Port))}
 }
 
-// warnIfOpen says so if others than this machine can reach the listener: there is no authentication at all.
+// warnIfOpen prints a warning if other machines can reach the listener, because there is no authentication at all.
 func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	if addr := listener.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() {
 		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and "+
 			"anyone who reaches it may do "+
 			"everything\n", addr)
 	}
+}
+
+// openBrowser makes the desktop open url. A failure is worth a line, not an error: the address is printed anyway.
+func openBrowser(url string, stderr io.Writer) {
+	var command *exec.Cmd
+	switch runtime.GOOS {
+	case "windows":
+		command = exec.Command("rundll32", "url.dll,FileProtocolHandler", url)
+	case "darwin":
+		command = exec.Command("open", url)
+	default:
+		command = exec.Command("xdg-open", url)
+	}
+	if err := command.Start(); err != nil {
+		fmt.Fprintf(stderr, "cannot open a browser: %v\n", err)
+		return
+	}
+	go func() { _ = command.Wait() }() // leaves no zombie; the opener returns at once
 }

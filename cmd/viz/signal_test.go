@@ -22,7 +22,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// asStuck in the environment makes this test binary [stuck]. No time passes by which it would end.
+// asStuck is the environment variable that makes this test binary [stuck]. Its clock does not move, so the program
+// never gives up by itself.
 const asStuck = "VIZ_TEST_AS_STUCK"
 
 func init() {
@@ -43,7 +44,8 @@ func init() {
 	os.Exit(exitOK)
 }
 
-// child returns this test binary as another program, which is not started yet, and what it will write to stderr.
+// child returns a command, not yet started, that runs this test binary as another program, and the text that the
+// program writes to stderr.
 func child(t *testing.T, as string, args ...string) (*exec.Cmd, *strings.Builder) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -52,8 +54,8 @@ func child(t *testing.T, as string, args ...string) (*exec.Cmd, *strings.Builder
 	return c, stderr
 }
 
-// TestASecondSignalEndsTheProgramAtOnce has a handler compute for ever, and the program's clock stand still: it
-// never ends by the first signal.
+// TestASecondSignalEndsTheProgramAtOnce has a handler compute for ever, and stops the program's clock: the first signal
+// never ends the program.
 func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sent.String(), func(t *testing.T) {
@@ -72,7 +74,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 			_, err := io.Copy(io.Discard, watch.Body)
 			require.NoError(t, err, "the first signal ends a stream")
 			require.NoError(t, c.Process.Signal(sent))
-			_ = c.Wait() // says how it has ended
+			_ = c.Wait() // the test reads the status below
 			status := c.ProcessState.Sys().(syscall.WaitStatus)
 			assert.True(t, status.Signaled() && status.Signal() == sent && stderr.String() == "", "got %v and %q",
 				c.ProcessState, stderr)
@@ -82,21 +84,21 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	}
 }
 
-// TestASignalEndsAReplayInTheMiddleOfALine writes a line to the program that ends only with the program.
+// TestASignalEndsAReplayInTheMiddleOfALine feeds the program a line that has no end.
 func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
 	t.Parallel()
 	c, stderr := child(t, asProgram, "-listen=127.0.0.1:0", "-replay=/dev/stdin")
 	file := require.Value(c.StdinPipe())(t)
 	require.NoError(t, c.Start())
 	line := require.Value(gzip.NewWriterLevel(file, gzip.NoCompression))(t)
-	_, err := line.Write(make([]byte, 1<<20)) // more than a pipe holds: when it is written, the program reads
+	_, err := line.Write(make([]byte, 1<<20)) // more than a pipe holds: once it is written, the program reads
 	require.NoError(t, err)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-	// Small pieces: the program sees the signal long before the line is too long.
+	// Send small pieces: the program notices the signal long before the line is too long.
 	for piece := make([]byte, 64); err == nil; err = line.Flush() {
 		_, _ = line.Write(piece)
 	}
-	_ = c.Wait() // says how it has ended
+	_ = c.Wait() // the test reads the status below
 	assert.True(t, c.ProcessState.ExitCode() == exitOK && stderr.String() == "", "got %v and %q", c.ProcessState,
 		stderr)
 }

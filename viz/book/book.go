@@ -1,11 +1,14 @@
-// Package book is the room of the chapters: their pages, and the mini-stage of each.
+// Package book serves the pages of the chapters, each with its mini-stage.
 package book
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"slices"
@@ -22,7 +25,7 @@ import (
 	text "listwatch/internal/text/book"
 )
 
-// Room is the book. It is not mounted without Pages.
+// Room serves the book. It has no routes without Pages.
 type Room struct{ Pages http.Handler }
 
 // Mount adds the room's routes.
@@ -33,18 +36,18 @@ func (b Room) Mount(router chi.Router) {
 	}
 }
 
-// New returns the handler of /book/ and everything below: the contents at /book/, a chapter at /book/06-cacher, a
-// source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, of those embedded in the program; and at
-// /book/index.json what their search finds, with the stories. The first request renders all prose and colours all
-// sources, which takes longer than the rest of the program's start. Only the search needs a script. Places where the
-// prose asks for what is not there are shown as gaps; the tests of the book fail on them.
+// New returns the handler of /book/ and everything below, all embedded in the program: the contents at /book/, a
+// chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, and the
+// search index, with the stories, at /book/index.json. The first request renders all prose and colours all sources,
+// which takes longer than the rest of the program's start. Only the search needs a script. A reference to a missing
+// excerpt is shown as a gap; the tests of the book fail on it.
 func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)
 }
 
-// pages serves pages, each rendered when it is asked for.
+// pages serves pages, each rendered on request.
 type pages struct {
-	// views sets the book when it is first called. It returns its pages by path; under "", what is said elsewhere.
+	// views typesets the book on its first call. It returns the pages by path; the page at "" is for unknown paths.
 	views func() (map[string]templ.Component, error)
 }
 
@@ -54,14 +57,13 @@ func newPages(fsys, documents fs.FS, stories []scenario.Story) pages {
 	})}
 }
 
-// views sets the chapters of fsys, and documents, and lists what can be found in them and in the stories.
+// views typesets the chapters of fsys and the documents, and makes the search index of both and of the stories.
 func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Component, error) {
 	b, err := text.New(fsys, documents)
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)
 	}
-	views := map[string]templ.Component{text.Root: bookContents(b), "": bookMissing(b),
-		indexPath: index(b, stories)}
+	views := map[string]templ.Component{text.Root: bookContents(b), "": bookMissing(b), indexPath: index(b, stories)}
 	for _, chapter := range b.Chapters {
 		figure, err := newFigure(chapter.Number)
 		if err != nil {
@@ -86,13 +88,13 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 	return views, nil
 }
 
-// moved says where the documents are that had an address of their own. A place of theirs has the name that it had.
+// moved maps documents that no longer have their own page to the page with their text. Their headings keep their names.
 var moved = map[string]string{
 	"READS": "REFERENCE", "SIGNALS": "REFERENCE", "ENDINGS": "REFERENCE", "CHANNELS": "REFERENCE",
 	"QUESTIONS": "WORKSHOP", "ANSWERS": "WORKSHOP", "STYLE": "CONTRIBUTING",
 }
 
-// Moved are the addresses that lead to others. No page links to them.
+// Moved returns the addresses that lead to others. No page links to them.
 func Moved() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for old := range moved {
@@ -115,7 +117,7 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, near, http.StatusFound)
 		return
 	}
-	w.Header().Set("Cache-Control", "no-cache") // may be kept, but is asked for again: the binary may be a new one
+	w.Header().Set("Cache-Control", "no-cache") // a cache may keep it but must revalidate: the binary may be a new one
 	if !found {
 		templ.Handler(views[""], templ.WithStatus(http.StatusNotFound)).ServeHTTP(w, r)
 		return
@@ -138,7 +140,7 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type bookHalf struct {
 	Title string
 	Says  string
-	First int // chapter numbers, both included
+	First int // the first and last chapter number, both included
 	Last  int
 }
 
@@ -153,18 +155,44 @@ var bookHalves = []bookHalf{
 		"server half. With them the loop is closed, and a pod lives its life.", 14, 99},
 }
 
-// chapters returns those of the half.
+// chapters returns the chapters of the half.
 func (h bookHalf) chapters(b *text.Book) []*text.Chapter {
 	return slices.DeleteFunc(slices.Clone(b.Chapters), func(chapter *text.Chapter) bool {
 		return chapter.Number < h.First || chapter.Number > h.Last
 	})
 }
 
-// bookPathOf returns the path of the chapter of a number, the contents page if there is none.
+// bookPathOf returns the path of the chapter with a number, or of the contents page if there is none.
 func bookPathOf(b *text.Book, number int) string {
 	i := slices.IndexFunc(b.Chapters, func(chapter *text.Chapter) bool { return chapter.Number == number })
 	if i < 0 {
 		return text.Root
 	}
 	return b.Chapters[i].Path
+}
+
+// indexPath is the address of the search index (search.js).
+const indexPath = text.Root + "index.json"
+
+// index lists the places of the book and the beats of the stories, each as [address, page, heading, words].
+func index(b *text.Book, stories []scenario.Story) templ.Component {
+	var rows [][4]string
+	for _, p := range b.Places() {
+		rows = append(rows, [4]string{p.At, p.Page, p.Heading, p.Words})
+	}
+	for _, story := range stories {
+		for i, beat := range story.Beats {
+			words := beat.Say
+			if q := beat.Question; q != nil {
+				words += " " + q.Ask + " " + strings.Join(q.Answers, " ")
+			}
+			heading := fmt.Sprint("Beat ", i+1)
+			if i == 0 {
+				heading = story.Symptom
+			}
+			at := fmt.Sprintf("/?story=%s&beat=%d", story.ID, i+1)
+			rows = append(rows, [4]string{at, "Story: " + story.Title, heading, words})
+		}
+	}
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(rows) })
 }

@@ -1,9 +1,9 @@
-// The book beside the stage: scrolling is the control. The part of the text that is being read selects the moment; the
-// mini-stage shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words that mean a
-// part of the stage light it. Where it is narrow, the mini-stage is above the text: there the moments are listed until
-// a button opens it, and the buttons choose. Some chapters first show their first try, from a recording of its own.
+// The book beside the stage: scrolling is the control. The reader's place in the text selects a moment; the mini-stage
+// shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words for a part of the stage
+// light that part. In a narrow window the mini-stage is above the text: it lists the moments until a button opens it,
+// and only buttons choose. Some chapters begin with a first try, which has its own recording.
 
-import { $, part, parts, when } from "../dom/dom.js";
+import { $, make, part, parts, when } from "../dom/dom.js";
 
 class MiniStage {
   constructor() {
@@ -16,22 +16,22 @@ class MiniStage {
     this.reading = told.filter(({ at }) => at >= 0);
     this.text = $("article");
     this.repair = document.querySelector("#the-repair");
-    this.tried = this.steps.filter((li) => li.dataset.lab).length; // so many steps are of the first try
-    // which the first try gives away
+    this.tried = this.steps.filter((li) => li.dataset.lab).length; // the number of steps of the first try
+    // the answer that the first try gives away
     this.answer = this.text.querySelectorAll("details.answer")[Number(mini.dataset.fold)];
     this.wide = matchMedia("screen and (min-width: 64rem)");
     /** @type {HTMLIFrameElement | null} */
-    this.frame = null; // once the mini-stage is open
+    this.frame = null; // set once the mini-stage is open
     this.step = -1;
-    this.held = 0; // until then scrolling does not choose: a button has
-    /** @type {HTMLElement | null} */
-    this.named = null; // the words that are pointed at, and mean a part of the stage
+    this.held = 0; // the time from which scrolling overrides a button again
+    /** @type {Element | null | undefined} */
+    this.named = undefined; // the words under the pointer that name a part of the stage
     this.bind();
     part(mini, ".hands").hidden = false;
-    // the key step is what is drawn
+    // in a narrow window, the key step represents all
     this.choose(this.wide.matches ? 0 : this.steps.findIndex((li) => li.classList.contains("key")));
     this.scrolled();
-    this.start();
+    if (this.wide.matches) this.open();
   }
 
   bind() {
@@ -39,35 +39,28 @@ class MiniStage {
     when(window, "message", ({ source, data }) => {
       if (this.frame && source === this.frame.contentWindow) mini.dataset.shown = data.shows;
     });
-    window.addEventListener("scroll", () => this.scrolled(), { passive: true }); // once a frame, before it is drawn
+    window.addEventListener("scroll", () => this.scrolled(), { passive: true }); // at most once before each frame
     this.answer.addEventListener("toggle", () => this.scrolled());
     for (const type of /** @type {const} */ (["pointerover", "focusin", "focusout"])) {
       when(window, type, () => this.point());
     }
-    when(part(mini, ".back"), "click", () => this.turn(-1));
-    when(part(mini, ".on"), "click", () => this.turn(1));
     when(mini, "click", ({ target }) => {
-      const li = this.steps.find((each) => each.contains(target));
-      if (li) this.turn(this.steps.indexOf(li) - this.step);
+      const at = this.steps.findIndex((each) => each.contains(target));
+      const by = target.closest(".back") ? -1 : target.closest(".on") ? 1 : at < 0 ? 0 : at - this.step;
+      if (by || at >= 0) this.turn(by);
     });
-    when(this.wide, "change", () => this.start());
-  }
-
-  start() {
-    if (this.wide.matches && !this.frame) this.open();
   }
 
   open() {
     const place = part(this.mini, ".frame");
-    this.frame = document.createElement("iframe");
-    this.frame.title = `Mini-stage: ${part(this.mini, "h2").textContent}`;
+    this.frame = make("iframe", { title: `Mini-stage: ${part(this.mini, "h2").textContent}` });
     place.classList.add("staged");
     place.append(this.frame);
     this.tell();
   }
 
-  // tell shows the step, and the part that is pointed at: both stand in the frame's address (figure.js), which may be
-  // written also where a file may not look into another one.
+  // tell writes the step and the pointed-at part into the frame's address (figure.js). A page opened from disk may
+  // write that address, too, though it may not access the frame.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];
@@ -78,13 +71,11 @@ class MiniStage {
     this.frame.contentWindow?.location.replace(`${address}#${hash}`);
   }
 
-  // point lights the part of the stage that is meant by the words under the pointer, or else by those that have the
-  // focus.
+  // point lights the part of the stage that the words under the pointer name, or else those with the focus.
   point() {
-    const { text } = this;
-    const words = text.querySelector("[data-part]:hover") ?? text.querySelector("[data-part]:focus-within");
+    const words = ["hover", "focus-within"].map((is) => this.text.querySelector(`[data-part]:${is}`)).find(Boolean);
     if (words === this.named) return;
-    this.named = /** @type {HTMLElement | null} */ (words);
+    this.named = words;
     this.tell();
   }
 
@@ -92,7 +83,9 @@ class MiniStage {
   choose(n, from) {
     const { mini, steps } = this;
     const next = Math.min(steps.length - 1, Math.max(0, n));
-    light(from ?? this.lineOf(next));
+    const line = from ?? this.lineOf(next);
+    for (const lit of parts(document, ".l.lit")) lit.classList.toggle("lit", lit === line);
+    line?.classList.add("lit");
     if (next === this.step) return;
     this.step = next;
     steps.forEach((li, i) => (li.ariaCurrent = i === next ? "step" : null));
@@ -107,8 +100,8 @@ class MiniStage {
   /** @param {number} n */
   lineOf(n) { return this.reading.find(({ at }) => at === n)?.line; }
 
-  // scrolled chooses the last reported line above the middle of the window, and the first step before there is one;
-  // where the text shows hardly any, as much of the steps as has been read of the text.
+  // scrolled chooses the step of the last reported line above the middle of the window, or the first step above all
+  // lines. If the text shows fewer than two such lines, the share of the text that was read chooses the step.
   scrolled() {
     if (performance.now() < this.held || !this.wide.matches) return;
     const { tried, reading, steps, mini, answer } = this;
@@ -132,20 +125,12 @@ class MiniStage {
     this.held = performance.now() + 900;
     this.mini.classList.remove("asks");
     this.choose(this.step + by);
-    // it is above the text: the text would take it out of sight
+    // do not scroll: the mini-stage above the text would leave the window
     if (!this.wide.matches) return this.frame ? undefined : this.open();
     const line = this.lineOf(this.step);
     line?.closest("details")?.toggleAttribute("open", true);
-    line?.scrollIntoView({
-      block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth",
-    });
+    line?.scrollIntoView({ block: "center" });
   }
-}
-
-/** @param {Element | undefined} line */
-function light(line) {
-  for (const other of parts(document, ".l.lit")) other.classList.toggle("lit", other === line);
-  line?.classList.add("lit");
 }
 
 if (document.querySelector("#mini")) new MiniStage();

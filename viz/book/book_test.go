@@ -1,15 +1,23 @@
 package book
 
 import (
+	"cmp"
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"listwatch/chapters"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+	"listwatch/internal/observe/probe"
+	text "listwatch/internal/text/book"
+	"listwatch/viz/stage"
 )
 
 func bookCourse() fstest.MapFS {
@@ -39,7 +47,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// TestNothingIsRenderedBeforeTheFirstRequest holds most of what the start of the program once took.
+// TestNothingIsRenderedBeforeTheFirstRequest guards the program's start, which rendering once dominated.
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
 	handler := newPages(course, nil, nil)
@@ -53,14 +61,13 @@ func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	}
 }
 
-// ownScripts are all there are: one repeats the theme that was chosen on the stage, one searches, and one moves a
-// chapter's figure.
-// Without them no text is missing.
+// ownScripts removes the only scripts: one applies the theme chosen on the stage, one searches, and one moves a
+// chapter's figure. The text is complete without them.
 var ownScripts = strings.NewReplacer(`<script src="/viz/assets/frame/theme.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/search.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/book.js"></script>`, "")
 
-// inlineCode finds what the Content-Security-Policy would refuse.
+// inlineCode matches code that the Content-Security-Policy would refuse.
 var inlineCode = regexp.MustCompile(
 	`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)
 
@@ -91,11 +98,16 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 			for _, part := range test.parts {
 				assert.True(t, strings.Contains(w.Body.String(), part), "%s is missing in\n%s", part, w.Body)
 			}
+			known, again := httptest.NewRequest(test.method, test.path, nil), httptest.NewRecorder()
+			known.Header.Set("If-None-Match", w.Header().Get("ETag"))
+			handler.ServeHTTP(again, known)
+			spared := again.Code == http.StatusNotModified && again.Body.Len() == 0
+			assert.True(t, test.status != http.StatusOK || spared, "sent twice: %d %s", again.Code, again.Body)
 		})
 	}
 }
 
-// oldPlaces are what was linked to in documents that have moved.
+// oldPlaces are the linked places in documents that have moved.
 var oldPlaces = map[string]string{
 	"READS":   "get-of-one-object list watch without-a-cache",
 	"SIGNALS": "on-the-client on-the-server",
@@ -127,21 +139,73 @@ func TestOldAddressesLeadToTheNewOnes(t *testing.T) {
 	}
 }
 
-func TestABookPageIsNotSentTwice(t *testing.T) {
-	handler := newPages(bookCourse(), nil, nil)
-	first := bookGet(handler, "GET", "/book/06-cacher")
-	r := httptest.NewRequest("GET", "/book/06-cacher", nil)
-	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, r)
-	assert.True(t, w.Code == http.StatusNotModified && w.Body.Len() == 0,
-		"got %d with %d bytes, want 304 with none", w.Code, w.Body.Len())
-}
-
 func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
 	handler := newPages(bookCourse(), nil, nil)
 	for _, path := range []string{"/book/", "/book/04-ring", "/book/04-ring/ring.go", "/book/none"} {
 		body := ownScripts.Replace(bookGet(handler, "GET", path).Body.String())
 		assert.Equal(t, "", inlineCode.FindString(body), path)
+	}
+}
+
+// TestWordsMeanPartsOfTheStage checks the table of words against the drawing and against the prose.
+func TestWordsMeanPartsOfTheStage(t *testing.T) {
+	var drawn struct{ Pipes, Boxes map[string]json.RawMessage }
+	require.NoError(t, json.Unmarshal(require.Value(json.Marshal(stage.Geometry))(t), &drawn))
+	b := require.Value(text.New(chapters.FS(), nil))(t)
+	for _, part := range text.Parts {
+		at := drawn.Boxes
+		if part.Kind == "queue" {
+			at = drawn.Pipes
+		}
+		assert.True(t, at[part.Name] != nil, "the stage draws no %s %q", part.Kind, part.Name)
+		said := 0
+		for _, chapter := range b.Chapters {
+			said += strings.Count(chapter.HTML, `<span data-part="`+part.Name+`"`)
+		}
+		assert.True(t, said != 0, "no chapter speaks of %q", part.Name)
+	}
+}
+
+// TestEveryChapterHasItsMiniStage checks that the steps of each figure are moments of its recording, in order, and that
+// there are enough of them to scroll through.
+func TestEveryChapterHasItsMiniStage(t *testing.T) {
+	b := require.Value(text.New(chapters.FS(), nil))(t)
+	for _, chapter := range b.Chapters {
+		f := require.Value(newFigure(chapter.Number))(t)
+		if f == nil || len(f.Steps) < 3 {
+			t.Errorf("%s has no figure, or one that hardly moves: %+v", chapter.Folder, f)
+			continue
+		}
+		start, records, err := f.Take.Load()
+		require.NoError(t, err)
+		names := probe.NewNames()
+		start.Names(names)
+		for i := range records {
+			names.Note(&records[i])
+		}
+		first, before := records[0].Seq, uint64(0)
+		for _, s := range f.Steps {
+			r := records[s.Seq-first]
+			assert.True(t, r.Seq == s.Seq && r.Point == s.Point && names.Sentence(&r) == s.Says && s.Seq > before,
+				"%s: step %+v is record %+v, after %d", chapter.Folder, s, r, before)
+			before = s.Seq
+		}
+	}
+}
+
+// TestAFirstTryIsToldInOrder checks that the six chapters that repair a lab's fault first show the fault, from the
+// lab's recording, in the recording's order.
+func TestAFirstTryIsToldInOrder(t *testing.T) {
+	assert.Equal(t, 6, len(tries), "%d first tries", len(tries))
+	for chapter, told := range tries {
+		try, err := newAct(told)
+		require.True(t, err == nil && try != nil && try.Take.Lab() != "", "chapter %d: %+v, %v", chapter, try, err)
+		assert.True(t, slices.IsSortedFunc(try.Steps, func(a, b step) int { return cmp.Compare(a.Seq, b.Seq) }),
+			"chapter %d: %+v", chapter, try.Steps)
+		var out strings.Builder
+		require.NoError(t, miniStage(&figure{act: *try, Try: try}).Render(t.Context(), &out))
+		if want := `data-lab="` + try.Take.Lab() + `"`; strings.Count(out.String(), want) != 2*len(try.Steps) {
+			t.Errorf("chapter %d does not say of each step that it is of the lab %s", chapter, try.Take.Lab())
+		}
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"listwatch/viz/stage"
 )
 
-// told is what an act of a figure tells: a recording, and moments of it in its order. Each is named by its point, by
-// "Point:TYPE" for one about an event of that type, or by "Point^" for the one whose first counter is highest, which
-// says how much waits; behind "@" stands whose it is, where the stage draws one of several. It is the first of its kind
-// after the one before. The one behind a star stands for all.
+// told is a recording and moments of it, in order. A moment is named by its point, by "Point:TYPE" for an event of that
+// type, or by "Point^" for the record with the highest first counter, a queue's length. "@" adds the subject if the
+// stage draws one of several. Each is the first match after the previous moment. A star marks the representative one.
 type told struct{ take, moments string }
 
-// figures are those of the chapters, and tries what a chapter shows before its repair: a first try, made from a lab's
-// broken source.
+// figures are the chapters' figures; tries are first tries, made from a lab's broken source, which a chapter shows
+// before the repair.
 var (
 	figures = map[int]told{
 		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},
@@ -55,22 +54,23 @@ var (
 			"Distributed AddBlocked HandlerCalled"},
 		14: {takes.LabPrefix + "lost-wish", "WorkAdded WorkGot Reconciled HandlerCalled WorkAdded WorkDone WorkWaited"},
 	}
-	folds = map[int]int{4: 1, 14: 1} // which fold of a chapter, from 0, has the answer that its first try gives away
+	// folds has the index of a chapter's fold with the answer that the first try gives away.
+	folds = map[int]int{4: 1, 14: 1}
 )
 
 // figure is a chapter's mini-stage.
 type figure struct {
 	act
-	Try  *act // the first try, before the repair; nil: none was recorded
-	Fold int  // of the text: Try is told when it is open
+	Try  *act // the first try, before the repair, or nil
+	Fold int  // the fold of the text that must be open to show Try
 }
 
-// act is a recording, and moments of it.
+// act is a recording with the moments to show.
 type act struct {
 	Take      takes.Take
-	Recording string // hash, by which links know it
+	Recording string // the recording's hash, as links have it
 	Steps     []step
-	Key       int // index of the step that stands for all of them where nothing moves
+	Key       int // index of the step that represents all in a static view
 }
 
 // step is one moment of a figure, and the line of code that reported it.
@@ -79,7 +79,7 @@ type step struct {
 	Says string
 }
 
-// newFigure returns the mini-stage of a chapter, nil if it has none.
+// newFigure returns the mini-stage of a chapter, or nil.
 func newFigure(chapter int) (*figure, error) {
 	main, err := newAct(figures[chapter])
 	if main == nil || err != nil {
@@ -89,8 +89,8 @@ func newFigure(chapter int) (*figure, error) {
 	return &figure{act: *main, Try: try, Fold: folds[chapter]}, err
 }
 
-// newAct finds the moments that are told in their recording. It returns nil if nothing is told. A moment that the
-// recording has not is an error.
+// newAct finds the moments of t in its recording. It returns nil for an unknown recording, an error for a missing
+// moment.
 func newAct(t told) (*act, error) {
 	take, ok := takes.Find(t.take)
 	if !ok {
@@ -122,8 +122,8 @@ func newAct(t told) (*act, error) {
 	return a, nil
 }
 
-// indexOf returns where a moment of pods, or of no resource, is among the records: about the object key if there is one
-// about that, -1 if there is none. The one with the highest counter may be about any.
+// indexOf returns the index of a moment of pods, or of no resource, among the records: preferably about the object key,
+// except for a highest counter; -1 if there is none.
 func indexOf(records []probe.Record, moment, key string) int {
 	moment, highest := strings.CutSuffix(moment, "^")
 	moment, subject, _ := strings.Cut(moment, "@")
@@ -148,10 +148,10 @@ func indexOf(records []probe.Record, moment, key string) int {
 	return first
 }
 
-// frame is the address of the mini-stage: the stage itself, showing the recording.
+// frame returns the address of the mini-stage: the stage itself, with the recording.
 func (a *act) frame() string { return "/?figure=1&take=" + a.Take.Name }
 
-// whole is the address of the whole stage at a step of the recording.
+// whole returns the address of the whole stage at a step of the recording.
 func (a *act) whole(s step) string {
 	return fmt.Sprintf("/?take=%s#recording=%s&at=%d", a.Take.Name, a.Recording, s.Seq)
 }

@@ -1,42 +1,34 @@
-// Figure: the stage as a chapter's mini-stage. The chapter writes into the page's address which moment is shown; the
-// figure shows the station at which it happened, whole.
+// Figure: the stage as a chapter's mini-stage. The chapter writes the moment into the page's address; the figure shows
+// the whole station of that moment.
 
-import { $, parts, when } from "../dom/dom.js";
+import { $, mark, parts, when } from "../dom/dom.js";
 
 /** @typedef {{ player: page.Player, scene: page.Scene, zoom: page.Zoom }} Stage */
 
-const nearby = 200; // records that are played
+const nearby = 200; // the most records played rather than skipped
 const lasts = 2400; // ms
 
 /** @param {Stage} stage @returns {page.Part & { ready?: () => void }} */
 export function newFigure({ player, scene, zoom }) {
   if (!document.body.classList.contains("figure")) return {};
   const ground = $(".ground");
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let [shown, station, named] = ["", "", ""]; // as the address says them
-  $("#legend").style.visibility = "hidden"; // half of it would be cut
+  let [shown, station, named] = ["", "", ""]; // the values in the address
 
-  // show comes to the moment in the address, and lights the part that the chapter's reader points at. It says to the
-  // chapter what is shown by a message: a file may not look into another one.
+  // show moves to the moment in the address, and lights the part that the reader points at. It sends the chapter a
+  // message with the shown moment, because a page opened from disk may not access another one.
   async function show() {
     const { at = "", part = "", kind, ...place } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
     if (part !== named) name((named = part), kind);
     if (at === shown) return;
     [shown, station] = [at, place.station ?? ""];
-    if (!(await go(Number(at)))) return; // the reader is elsewhere by now
+    const [seq, on] = [Number(at), Number(at) - player.cursor];
+    const near = on > 0 && on <= nearby && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!(await (near ? player.playTo(seq, { within: lasts }) : player.seek(seq)))) return; // the reader has moved on
     look();
     parent.postMessage({ shows: at }, "*");
   }
 
-  // go comes to a record: what is a few steps on is shown as it happens.
-  /** @param {number} seq */
-  function go(seq) {
-    const on = seq - player.cursor;
-    return on > 0 && on <= nearby && !still.matches ? player.playTo(seq, { within: lasts }) : player.seek(seq);
-  }
-
-  // name lights the part that the chapter's reader points at, or none. One that is out of sight is brought to the
-  // middle.
+  // name lights the part that the reader points at, or none. A part out of sight scrolls to the middle.
   /** @param {string} part @param {string} [kind] */
   function name(part, kind) {
     parts(scene.root, ".named").forEach((other) => other.classList.remove("named"));
@@ -54,8 +46,7 @@ export function newFigure({ player, scene, zoom }) {
   function look() {
     const el = scene.stations.get(station);
     if (!el) return;
-    document.querySelectorAll(".station.lit").forEach((other) => other.classList.remove("lit"));
-    el.classList.add("lit");
+    for (const each of parts(scene.root, ".station")) mark(each, "lit", each === el);
     zoom.around(station);
   }
 

@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
-// miniStage is the figure beside a chapter. Its script puts the stage itself into the frame; without one, and on paper,
-// the list of moments stands for it.
+// miniStage is the figure beside a chapter. A script puts the stage into the frame; without scripts, and on paper, the
+// list of moments replaces it.
 func miniStage(f *figure) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -212,7 +212,7 @@ func miniStage(f *figure) templ.Component {
 	})
 }
 
-// steps lists the moments of a recording. A chapter's lines mean those of the code as it is.
+// steps lists the moments of a recording. A chapter's lines belong to the moments of the repaired code.
 func steps(a *act, key int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

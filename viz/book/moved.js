@@ -1,4 +1,4 @@
-// A page that has moved leads to its place in the other one.
+// A page that has moved redirects to its place in the new page.
 
 import { $ } from "../dom/dom.js";
 

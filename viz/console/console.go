@@ -1,5 +1,5 @@
-// Package console is the room where a viewer writes a request as HTTP writes it, and reads the answer as it arrives: a
-// list in pieces, a watch frame by frame.
+// Package console is the room where a viewer writes a raw HTTP request, and reads the answer as it arrives: a list in
+// pieces, a watch frame by frame.
 package console
 
 import (
@@ -16,25 +16,24 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"k8s.io/apimachinery/pkg/util/framer"
 
 	"listwatch/viz/reply"
 )
 
-// kubectl is what kubectl sends, as blocks: a line "$ kubectl …", then the request. A test takes it from
-// kubectl -v=8.
+// kubectl has kubectl's requests, as blocks: a line "$ kubectl …", then the request. A test takes them from kubectl
+// -v=8.
 //
 //go:embed kubectl.txt
 var kubectl string
 
 const (
-	maxPiece = 16 << 10 // bytes of an answer in one piece: a longer frame comes in several
-	maxHex   = 1 << 10  // bytes of a piece that is no text, of which the page is told each
+	maxPiece = 16 << 10 // bytes of a piece: a longer frame arrives in several
+	maxHex   = 1 << 10  // bytes of a binary piece shown in hexadecimal
 )
 
-// Room is the console. It is not mounted without Ask.
+// Room serves the console. It has no routes without Ask.
 type Room struct {
-	// Ask sends a request of the viewer to the API server. Errors that are an apierrors.APIStatus keep their status.
+	// Ask sends a viewer's request to the API server. An error that is an apierrors.APIStatus keeps its status.
 	Ask func(r *http.Request) (*http.Response, error)
 }
 
@@ -50,8 +49,8 @@ type asked struct {
 	Request string `json:"request"` // "GET /api/v1/pods\n…"
 }
 
-// answer is what the server says to a request, as it arrives: see [Answer]. 400 for what is no request, and Ask's
-// errors.
+// answer streams the server's answer to a request: see [Answer]. It is 400 for a malformed request, and otherwise
+// returns Ask's errors.
 func (c Room) answer(r *http.Request, written *asked) (any, error) {
 	request, err := Read(written.Request)
 	if err != nil {
@@ -61,13 +60,13 @@ func (c Room) answer(r *http.Request, written *asked) (any, error) {
 	return Answer{Response: response}, err
 }
 
-// ready is what one command sends.
+// ready is a command with the requests that it sends.
 type ready struct {
 	command  string
 	requests []string
 }
 
-// readyMade returns the commands of kubectl.txt in its order.
+// readyMade returns the commands of kubectl.txt, in order.
 func readyMade() (all []ready) {
 	for block := range strings.SplitSeq(strings.TrimPrefix(kubectl, "$ "), "\n$ ") {
 		command, request, _ := strings.Cut(block, "\n")
@@ -80,18 +79,18 @@ func readyMade() (all []ready) {
 	return all
 }
 
-// said is one line of what the page is told: first of the answer's head, then of its pieces, at last of its end.
+// said is one line of the stream to the page: first the answer's head, then its pieces, last its end.
 type said struct {
-	Agent  string `json:"agent,omitempty"`  // what the console calls itself: the name of its lane
+	Agent  string `json:"agent,omitempty"`  // the console's user agent, which names its lane
 	Status string `json:"status,omitempty"` // "200 OK"
 	Header string `json:"header,omitempty"`
-	Text   string `json:"text,omitempty"` // of a piece; of one that is no text, its first bytes in hexadecimal
-	Size   int    `json:"size,omitempty"` // of a piece, in bytes
-	End    string `json:"end,omitempty"`  // why there is no more
+	Text   string `json:"text,omitempty"` // a piece; if binary, its first bytes in hexadecimal
+	Size   int    `json:"size,omitempty"` // a piece's bytes
+	End    string `json:"end,omitempty"`  // the reason for the end
 }
 
-// Answer tells the page of the server's response, as lines of JSON, until it ends or the page has gone, and closes it.
-// It reads on only when the page has taken a piece, and holds no more than one.
+// Answer streams the server's response to the page as lines of JSON until it ends or the page disconnects, then closes
+// it. It reads the next piece only when the page has taken the last, and holds no more than one.
 type Answer struct{ Response *http.Response }
 
 // ServeHTTP implements [http.Handler].
@@ -103,7 +102,7 @@ func (a Answer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	lines, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
 	tell := func(line said) bool { return lines.Encode(line) == nil && flush() == nil }
 	var header strings.Builder
-	_ = response.Header.Write(&header) // into memory
+	_ = response.Header.Write(&header) // cannot fail: header is in memory
 	agent := response.Request.UserAgent()
 	text := isText(response.Header)
 	next := pieces(response)
@@ -124,23 +123,23 @@ func (a Answer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		if err == io.EOF {
 			err = errors.New("the server has ended its answer")
 		}
-		tell(said{End: err.Error()}) // the page may have gone
+		tell(said{End: err.Error()}) // fails only if the page has disconnected
 	}
 }
 
-// isText reports whether an answer's body is text, as far as its header says.
+// isText reports whether an answer's body is text, according to its header.
 func isText(header http.Header) bool {
 	mediaType := header.Get("Content-Type")
 	return header.Get("Content-Encoding") == "" && !strings.Contains(mediaType, "protobuf") &&
 		!strings.Contains(mediaType, "cbor")
 }
 
-// pieces returns a function that returns the next piece of an answer, which is good until the next call: of a watch one
-// frame, or maxPiece bytes of a longer one; of anything else, what has come.
+// pieces returns a function that returns the next piece of an answer, valid until the next call: one frame of a watch,
+// at most maxPiece bytes, or whatever has arrived of another answer.
 func pieces(response *http.Response) func() ([]byte, error) {
 	body, buffer := response.Body, make([]byte, maxPiece)
 	watch := response.Request.URL.Query().Get("watch")
-	if frames := watch == "true" || watch == "1"; frames && isText(response.Header) {
+	if (watch == "true" || watch == "1") && isText(response.Header) {
 		lines := bufio.NewReaderSize(body, maxPiece)
 		return func() ([]byte, error) {
 			line, err := lines.ReadSlice('\n')
@@ -149,24 +148,19 @@ func pieces(response *http.Response) func() ([]byte, error) {
 			}
 			return line, err
 		}
-	} else if frames && response.Header.Get("Content-Encoding") == "" {
-		body = framer.NewLengthDelimitedFrameReader(body)
 	}
 	return func() ([]byte, error) {
 		n, err := body.Read(buffer)
-		if err == io.ErrShortBuffer {
-			err = nil
-		}
 		return buffer[:n], err
 	}
 }
 
-// methods are those that the API server has a meaning for.
+// methods are the methods that the API server supports.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete, http.MethodOptions}
 
-// Read reads a request: the method and the path, header lines, an empty line, and a body. Its errors are for the
-// viewer. What belongs to the connection is left out: the length is the body's, and the console names itself.
+// Read parses a request: the method and the path, header lines, an empty line, and a body. Its errors are for the
+// viewer. It drops headers of the connection: the length is the body's, and the user agent is the console's.
 func Read(text string) (*http.Request, error) {
 	text = strings.TrimLeft(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	head, body, _ := strings.Cut(text, "\n\n")
@@ -199,7 +193,7 @@ func Read(text string) (*http.Request, error) {
 	if body != "" {
 		r.Body = io.NopCloser(strings.NewReader(body))
 	}
-	// Otherwise net/http asks for gzip by itself, and unpacks it: the page would not show what has come.
+	// Otherwise net/http would request gzip and decompress it, and the page would not show the bytes on the wire.
 	r.Header.Set("Accept-Encoding", cmp.Or(r.Header.Get("Accept-Encoding"), "identity"))
 	return r, nil
 }

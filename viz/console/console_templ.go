@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
-// Button opens the panel, from the list of what can be done to the cluster.
+// Button opens the panel, from the list of actions on the cluster.
 func Button() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -40,7 +40,7 @@ func Button() templ.Component {
 	})
 }
 
-// Panel is a request, and its answer (console.js).
+// Panel is a form for a request, and its answer (console.js).
 func Panel() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -143,7 +143,7 @@ func Panel() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\"></textarea><p class=\"buttons\"><button type=\"submit\" class=\"main\" title=\"Ctrl Enter\">Send</button> <button type=\"button\" id=\"console-stall\" aria-pressed=\"false\" title=\"The lane's line is no longer read: the server finds out by backpressure\" disabled>Stop reading</button> <button type=\"button\" id=\"console-end\" disabled>End it</button></p><p class=\"refused\" id=\"console-refused\" role=\"alert\"></p></form><div><p id=\"console-state\" role=\"status\">The program sends it over a line of its own, as narrow as a watcher's, and names itself.</p><pre id=\"console-head\" tabindex=\"0\" aria-label=\"Status and headers of the answer\" hidden></pre><ol data-console-output tabindex=\"0\" aria-label=\"The answer, newest last\"></ol></div></aside>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\"></textarea><p class=\"buttons\"><button type=\"submit\" class=\"main\">Send</button> <button type=\"button\" id=\"console-stall\" aria-pressed=\"false\" title=\"The lane's line is no longer read: the server finds out by backpressure\" disabled>Stop reading</button> <button type=\"button\" id=\"console-end\" disabled>End it</button></p><p class=\"refused\" id=\"console-refused\" role=\"alert\"></p></form><div><p id=\"console-state\" role=\"status\">The program sends it over a line of its own, as narrow as a watcher's, and names itself.</p><pre id=\"console-head\" tabindex=\"0\" aria-label=\"Status and headers of the answer\" hidden></pre><ol data-console-output tabindex=\"0\" aria-label=\"The answer, newest last\"></ol></div></aside>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -151,7 +151,7 @@ func Panel() templ.Component {
 	})
 }
 
-// counted says which of a command's requests one is.
+// counted returns a request's number among its command's, if there are several.
 func counted(i, n int) string {
 	if n == 1 {
 		return ""

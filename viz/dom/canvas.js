@@ -1,12 +1,15 @@
-// What is drawn on canvases, and in which colours. A canvas of the document that writes or measures a text has the
-// browser style and lay out the whole page before it does; a sheet outside of it has not. So a drawing is made on a
-// sheet, and put on its canvas when it is whole.
+// Canvases and their colours. Before a canvas in the document draws or measures text, the browser styles and lays out
+// the whole page; a sheet outside the document avoids that. So a sheet takes the drawing, and is copied to the canvas.
 
 import { squeeze } from "../lib/texts.js";
 
-const pen = context(new OffscreenCanvas(1, 1)); // it only measures
+// sans is the text face, the same as in fonts.css.
+export const sans = 'Inter, "JetBrains Mono", system-ui, sans-serif';
 
-// context is what draws on a canvas.
+const precise = "geometricPrecision"; // the same as in fonts.css
+const pen = context(new OffscreenCanvas(1, 1)); // only for measuring
+pen.textRendering = precise;
+
 /**
  * @overload @param {HTMLCanvasElement} canvas @returns {CanvasRenderingContext2D}
  * @overload @param {OffscreenCanvas} canvas @returns {OffscreenCanvasRenderingContext2D}
@@ -18,15 +21,14 @@ function context(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (ctx);
 }
 
-// inks returns the theme's colours of these names.
 /** @param {string[]} names @returns {{ [name: string]: string }} */
 export function inks(...names) {
   const style = getComputedStyle(document.documentElement);
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// newSheet returns the sheet of a canvas: the context ctx; fit, which gives both as many pixels as the canvas has on
-// the screen; and show, after which the sheet is empty.
+// newSheet returns the sheet of a canvas: the context ctx; fit, which gives both the canvas's resolution on the screen;
+// and show, which copies the sheet to the canvas and clears it.
 /** @param {HTMLCanvasElement} canvas */
 export function newSheet(canvas) {
   const [shown, ctx] = [context(canvas), context(new OffscreenCanvas(1, 1))];
@@ -37,25 +39,26 @@ export function newSheet(canvas) {
     for (const { canvas: each } of [shown, ctx]) {
       [each.width, each.height] = [width, height].map((side) => Math.max(1, Math.round(side * scale)));
     }
+    ctx.textRendering = precise; // a new size resets it
   }
 
   function show() {
-    shown.globalCompositeOperation = "copy"; // nothing of the drawing before stays
+    shown.globalCompositeOperation = "copy"; // replaces the previous drawing
     shown.drawImage(ctx.canvas, 0, 0);
     ctx.reset();
+    ctx.textRendering = precise;
   }
 
   return { ctx, fit, show };
 }
 
-// widthOf measures a text.
 /** @param {string} text @param {string} font */
 export function widthOf(text, font) {
   pen.font = font;
   return pen.measureText(text).width;
 }
 
-// fitted returns a name, squeezed if it is wider than so many units.
+// fitted returns a name, squeezed if it is wider than room.
 /** @param {string} name @param {string} font @param {number} room */
 export function fitted(name, font, room) {
   let [n, words] = [name.length, name];

@@ -1,4 +1,4 @@
-// Small ways to write to the document only what has changed. Texts go in as text, never as markup.
+// Helpers that write only changes to the document. Texts are inserted as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -8,24 +8,22 @@ const SVG = "http://www.w3.org/2000/svg";
  * @typedef {{ [name: string]: Value }} Attributes
  */
 
-// $ returns the first element that a selector finds: one that the page has. kind is its class, if that matters.
+// $ returns the first element that matches a selector, which must exist. kind is its class, if that matters.
 /** @template {Element} [T=HTMLElement] @param {string} selector @param {new () => T} [kind] @returns {T} */
 export const $ = (selector, kind) => part(document, selector, kind);
 
-// part does so within an element.
 /**
  * @template {Element} [T=HTMLElement]
  * @param {ParentNode} el @param {string} selector @param {new () => T} [_kind] @returns {T}
  */
 export const part = (el, selector, _kind) => /** @type {T} */ (el.querySelector(selector));
 
-// parts are all that a selector finds within an element.
 /** @param {ParentNode} el @param {string} selector @returns {HTMLElement[]} */
 export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((each) =>
   /** @type {HTMLElement} */ (each));
 
-// when calls act at every event of a type on a target: an element, or what a selector finds. What bubbles comes from an
-// element.
+// when calls act for every event of a type on a target: an element, or a selector's first match. Bubbling events come
+// from an element.
 /**
  * @template {keyof Events} K
  * @param {string | EventTarget} target @param {K} type
@@ -35,7 +33,7 @@ export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((e
 export const when = (target, type, act, options) => (typeof target === "string" ? $(target) : target)
   .addEventListener(type, /** @type {EventListener} */ (act), options);
 
-// put sets an attribute, or takes it away (null).
+// put sets an attribute, or removes it (null).
 /** @param {Element} el @param {string} name @param {Value | null} value */
 export function put(el, name, value) {
   if (value === null) return el.removeAttribute(name);
@@ -43,7 +41,7 @@ export function put(el, name, value) {
   if (el.getAttribute(name) !== text) el.setAttribute(name, text);
 }
 
-// widen makes a text as wide as its box; 0: as it is.
+// widen sets the width of a text in units; 0 restores its natural width.
 /** @param {Element} el @param {number} wide */
 export const widen = (el, wide) => (wide > 0 ? put(el, "textLength", wide) : el.removeAttribute("textLength"));
 
@@ -59,7 +57,7 @@ export function mark(el, name, on) {
   if (el.classList.contains(name) !== on) el.classList.toggle(name, on);
 }
 
-// label says what a part of the drawing is to those who point at it or listen: it has a title of its own.
+// label sets the tooltip and the accessible name of a part of the drawing, which has its own title element.
 /** @param {Element} el @param {string} text */
 export function label(el, text) {
   put(el, "aria-label", text);
@@ -87,24 +85,12 @@ export function make(name, { data, ...properties } = {}, ...content) {
   return el;
 }
 
-// elementOf returns HTML that the program has rendered as an element.
 /** @param {string} text */
 export const elementOf = (text) => /** @type {HTMLElement} */ (
   new DOMParser().parseFromString(text, "text/html").body.firstElementChild
 );
 
-// options makes a select offer exactly these: [value, words], or values. The one that is chosen stays, if it is
-// offered.
-/** @param {HTMLSelectElement} select @param {(string | [string, string])[]} wanted */
-export function options(select, wanted) {
-  const rows = wanted.map((each) => [each].flat());
-  if ([...select.options].map((o) => o.value).join() === rows.map(([value]) => value).join()) return;
-  const chosen = select.value;
-  select.replaceChildren(...rows.map(([value, words = value]) => new Option(words, value)));
-  if (rows.some(([value]) => value === chosen)) select.value = chosen;
-}
-
-// pool makes parent have exactly n children, made by make; as many as can be drawn, whatever n is.
+// pool gives parent exactly the wanted number of children, up to 4096, using make for new ones.
 /** @param {Element} parent @param {number} wanted @param {(n: number) => Element} [make] */
 export function pool(parent, wanted, make) {
   const n = Math.min(Math.max(0, Math.trunc(wanted) || 0), 4096);
@@ -113,11 +99,11 @@ export function pool(parent, wanted, make) {
   return parent.children;
 }
 
-// copied puts a text on the clipboard and returns whether it could: a page that is neither local nor encrypted may not.
+// copied puts a text on the clipboard and reports success: a page that is neither local nor encrypted may not do that.
 /** @param {string} text */
 export const copied = async (text) => navigator.clipboard?.writeText(text).then(() => true, () => false) ?? false;
 
-// address writes these parts of the page's address, and leaves out those without a value.
+// address sets parts of the page's address, and removes those without a value.
 /** @param {{ [name: string]: string | number | false | null | undefined }} parts */
 export function address(parts) {
   const url = new URL(location.href);
@@ -137,14 +123,20 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function for each frame, which calls act when so many ms have passed, if the page is seen. What
-// fails is no news: the banner says already that the program does not answer.
+// asking returns a function to call in each frame, which calls act every period ms while the page is visible, one call
+// at a time, and reports whether it has begun one. It ignores failures, because the banner already reports a program
+// that does not answer.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
-  let asked = -Infinity;
+  let [asked, busy] = [-Infinity, false];
   return (/** @type {number} */ now, /** @type {number} */ period) => {
-    if (now - asked < period || document.hidden) return;
-    asked = now;
-    act().catch(() => {});
+    if (busy || now - asked < period || document.hidden) return false;
+    [asked, busy] = [now, true];
+    act().catch(() => {}).finally(() => (busy = false));
+    return true;
   };
 }
+
+// limits are settings that the program and the page share. The program sends them with the page (past.go).
+/** @type {timeline.Limits} */
+export const limits = JSON.parse(document.body.dataset.limits ?? "null");

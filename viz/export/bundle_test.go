@@ -36,7 +36,7 @@ func TestModulesBecomeOneScript(t *testing.T) {
 	text, err := bundle("frame/page.js", modules.read)
 	require.NoError(t, err)
 	vm := goja.New()
-	vm.Set("heard", vm.NewArray())
+	require.NoError(t, vm.Set("heard", vm.NewArray()))
 	_, err = vm.RunString(text)
 	require.True(t, err == nil, "%v in\n%s", err, text)
 	got := vm.Get("heard").String()

@@ -1,13 +1,6 @@
-// Package export writes the stage, the book and what they show as files that need no program: from a web server's
-// folder or from a disk.
+// Package export writes the stage, the book and their data as files that need no program, for a web server or a disk.
 //
-//   - export.go: [Write], which asks the program's own pages for themselves and follows their links.
-//   - pages.go: an address of the program as that of a file.
-//   - bundle.go: modules as a classic script.
-//   - ours.go: what may be written into a folder.
-//   - static.js: what stands in for the program in those pages.
-//
-// What is written depends on the program only: two exports are equal.
+// The files depend only on the program: two exports are equal.
 package export
 
 import (
@@ -30,20 +23,20 @@ import (
 	"listwatch/viz/book"
 )
 
-// site is what is to be written.
+// site is the export in the making.
 type site struct {
 	program http.Handler
-	files   map[string][]byte // by path from the folder's root, with slashes
-	ways    []string          // addresses of pages that are linked to and not written yet
+	files   map[string][]byte // by slash-separated path from the folder's root
+	ways    []string          // addresses of all linked pages
 	offered []scenario.Story
-	err     error // the first that there was: then nothing of this is good
+	err     error // the first error, which makes the export invalid
 }
 
-// Write writes everything that the pages of program link to into dir, which it makes if need be, and returns the number
-// of files and of their bytes. program answers as package viz does, and runs nothing. A folder with anything in it must
-// be an earlier export. Files of other names stay there.
+// Write writes everything that the pages of program link to into dir, which it creates if necessary, and returns the
+// number of files and of their bytes. program is package viz's handler without a running pipeline. A dir that is not
+// empty must be an earlier export; files with other names stay.
 func Write(dir string, program http.Handler) (files, size int, err error) {
-	root, err := openOurs(filepath.Clean(dir)) // before all the work
+	root, err := openOurs(filepath.Clean(dir)) // fails early for a foreign folder
 	if err != nil {
 		return 0, 0, err
 	}
@@ -70,33 +63,33 @@ func (s *site) gather() {
 	}
 	s.addData(leavesFile, s.leaves())
 	s.addData("data/stories", s.stories())
-	for i := 0; i < len(s.ways) && s.err == nil; i++ { // it grows meanwhile
+	for i := 0; i < len(s.ways) && s.err == nil; i++ { // addPage appends to s.ways
 		s.addPage(s.ways[i])
 	}
 	s.files["assets/preview.png"], s.files["assets/film.png"] = docs.Preview, docs.Film
 	s.addData("data/search", json.RawMessage(s.get("/book/index.json")))
 }
 
-// note keeps an error if it is the first one.
+// note keeps the first error.
 func (s *site) note(err error) { s.err = cmp.Or(s.err, err) }
 
-// addData adds a value as a file that pages load.
+// addData adds a value as a gzipped JSON file that pages load.
 func (s *site) addData(name string, value any) {
 	var packed bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is one
+	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
 	s.note(json.NewEncoder(zip).Encode(value))
 	s.note(zip.Close())
 	s.addPacked(name, packed.Bytes())
 }
 
-// addPacked adds a file that pages load, as the script that brings it.
+// addPacked adds a file that pages load, wrapped in a script.
 func (s *site) addPacked(name string, packed []byte) {
 	s.files[name+".js"] = fmt.Appendf(nil, "listwatchFile(%q, %q);\n", name, base64.StdEncoding.EncodeToString(packed))
 }
 
 const leavesFile = "data/leaves"
 
-// stories are those of the program, with what their tellers need to know.
+// stories returns the program's stories, each with the data to tell it.
 func (s *site) stories() map[string]json.RawMessage {
 	s.note(json.Unmarshal(s.get("/viz/scenarios"), &s.offered))
 	told := map[string]json.RawMessage{}
@@ -108,14 +101,14 @@ func (s *site) stories() map[string]json.RawMessage {
 	return told
 }
 
-// leaves are those of the inspector that are the same whatever has happened, by "station/queue/leaf/point".
+// leaves returns the inspector's leaves that do not depend on the log, by "station/queue/leaf/point".
 func (s *site) leaves() map[string]string {
 	all := make(map[string]string)
 	add := func(station probe.Station, queue, tab, point string) {
 		key := strings.Join([]string{string(station), queue, tab, point}, "/")
 		if all[key] == "" {
 			body := s.get(fmt.Sprintf("/viz/part/%s/%s?queue=%s&point=%s", station, tab, queue, point))
-			all[key] = s.rewrite("index.html", editor.ReplaceAllString(string(body), ""))
+			all[key] = s.rewrite("index.html", string(body))
 		}
 	}
 	for _, point := range probe.Points() {
@@ -130,7 +123,7 @@ func (s *site) leaves() map[string]string {
 	return all
 }
 
-// get asks the program.
+// get requests an address from the program.
 func (s *site) get(address string) []byte {
 	answer := &answer{header: http.Header{}, code: http.StatusOK}
 	r, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
@@ -143,7 +136,7 @@ func (s *site) get(address string) []byte {
 	return answer.Bytes()
 }
 
-// answer keeps what a handler writes.
+// answer records a handler's response.
 type answer struct {
 	bytes.Buffer
 	header http.Header
@@ -153,7 +146,7 @@ type answer struct {
 func (a *answer) Header() http.Header  { return a.header }
 func (a *answer) WriteHeader(code int) { a.code = code }
 
-// addAsset adds a file that a page names: a module of the page becomes a classic script.
+// addAsset adds a file that a page names; it turns a module into a classic script.
 func (s *site) addAsset(address string) {
 	name := fileOf(address)
 	switch {
@@ -167,6 +160,9 @@ func (s *site) addAsset(address string) {
 		s.note(err)
 		s.files[name] = []byte(text)
 	default:
-		s.files[name] = s.get(address)
+		s.files[name] = face.ReplaceAllFunc(s.get(address), func(found []byte) []byte {
+			font := s.get(path.Dir(address) + "/" + string(face.FindSubmatch(found)[1]))
+			return fmt.Appendf(nil, "url(data:font/woff2;base64,%s)", base64.StdEncoding.EncodeToString(font))
+		})
 	}
 }

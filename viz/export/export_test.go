@@ -22,10 +22,10 @@ import (
 	"listwatch/viz/frame"
 )
 
-// maxExport is how many bytes an export may have: what is read over a slow line, or sent.
+// maxExport is the most bytes of an export, which people read over slow lines or send.
 const maxExport = 12 << 20
 
-// exported writes an export and returns what is in it, by path with slashes.
+// exported writes an export and returns its files, by slash-separated path.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,8 +55,8 @@ var (
 	anchorInExport = regexp.MustCompile(` id="([^"]*)"`)
 )
 
-// TestAnExportIsWholeAndSmall follows every link of every page, to the place in the page, and looks for what an export
-// must not hold. With FULL=1 it makes it twice.
+// TestAnExportIsWholeAndSmall follows every link of every page, down to the anchor, and searches for forbidden
+// contents. With FULL=1 it exports twice.
 func TestAnExportIsWholeAndSmall(t *testing.T) {
 	files := exported(t)
 	anchors := make(map[string]bool)
@@ -77,7 +77,7 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 		pages++
 		scripts := `'self' file:;`
 		if name == "index.html" {
-			scripts = `'self' file: 'wasm-unsafe-eval'; worker-src blob:;` // it can run the machine
+			scripts = `'self' file: 'wasm-unsafe-eval'; worker-src blob:;` // the first page can run the program
 		}
 		_, policy, _ := strings.Cut(text, `"Content-Security-Policy" content="`)
 		policy, _, _ = strings.Cut(policy, `">`)
@@ -99,8 +99,7 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 			_, ok := files[file]
 			assert.True(t, ok && target.Scheme == "", "%s links to %s, which is not there", name, each[1])
 			assert.True(t, target.Fragment == "" || path.Base(file) == "index.html" ||
-				anchors[file+"#"+target.Fragment],
-				"%s links to %s, which has no such place", name, each[1])
+				anchors[file+"#"+target.Fragment], "%s links to %s, which has no such place", name, each[1])
 		}
 	}
 	t.Logf("%d files, %d pages, %d bytes", len(files), pages, size)

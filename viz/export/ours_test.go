@@ -10,7 +10,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestAFolderThatIsNotOursIsLeftAlone is asked to write into folders in which something is.
+// TestAFolderThatIsNotOursIsLeftAlone tries to export into folders that are not empty.
 func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	const precious = "precious"
 	for name, test := range map[string]struct {
@@ -52,7 +52,7 @@ func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAnExportReplacesItsFilesAndNoOthers writes twice into a folder that is there.
+// TestAnExportReplacesItsFilesAndNoOthers exports twice into one folder.
 func TestAnExportReplacesItsFilesAndNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "second name")
 	file, mine := filepath.Join(dir, "book", "a.html"), filepath.Join(dir, "mine.gz")

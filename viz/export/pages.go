@@ -2,7 +2,11 @@ package export
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path"
 	"regexp"
 	"strings"
 
@@ -15,24 +19,24 @@ var staticScript []byte
 const (
 	assets = "/viz/assets/"
 
-	// policy lets a page load what lies beside it, and run no script and no style that is written into it. For a page
-	// in a folder not every browser takes its neighbours for 'self'; one from a web server can load no file.
+	// policy lets a page load files beside it, and forbids inline scripts and styles. Not every browser counts the
+	// neighbours of a page on disk as 'self', hence file:; a page from a web server cannot load file: anyway.
 	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; " +
-		"frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
-	// machines is what the first page may do, too: run WebAssembly, in a Worker that it makes from a text.
+		"font-src data:; frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+	// machines also lets the first page run WebAssembly, in a Worker that it makes from a text.
 	machines = "script-src 'self' file: 'wasm-unsafe-eval'; worker-src blob:;"
 )
 
 var (
-	// address is an attribute that leads to another page or file of the program. Quotes in texts are escaped.
+	// address matches an attribute that leads to another page or file of the program. Quotes in texts are escaped.
 	address = regexp.MustCompile(` (href|src|data-frame|data-whole)="(/[^"]*)"`)
-	// editor is a link that opens a file of the machine the program was built on.
-	editor = regexp.MustCompile(`<a class="button" href="vscode:[^"]*">[^<]*</a>`)
-	module = regexp.MustCompile(`<script type="module"`)
+	module  = regexp.MustCompile(`<script type="module"`)
+	// face matches a font in a style sheet: no browser lets a page on disk fetch a font.
+	face = regexp.MustCompile(`url\("([\w-]+\.woff2)"\)`)
 )
 
-// fileOf returns the file, from the root, in which what is at an address of the program is written:
-// "book/06-cacher.html" for "/book/06-cacher".
+// fileOf returns the file, relative to the root, for an address of the program: "book/06-cacher.html" for
+// "/book/06-cacher".
 func fileOf(address string) string {
 	switch {
 	case strings.HasPrefix(address, assets):
@@ -51,17 +55,17 @@ func (s *site) addPage(at string) {
 	}
 	asked := at
 	if at == "/" {
-		asked = "/?take=" + stories.Tour // a stage that shows a recording
+		asked = "/?take=" + stories.Tour // the stage with a recording
 	}
 	s.write(name, string(s.get(asked)))
 }
 
-// write adds a page under the name of its file.
+// write adds a page as a file.
 func (s *site) write(name, page string) {
 	s.files[name] = []byte(s.complete(name, s.rewrite(name, page)))
 }
 
-// rewrite makes the links of a piece of HTML in a file lead to files, and notes what they lead to.
+// rewrite turns the links of a file's HTML into links to files, and notes their targets.
 func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	return address.ReplaceAllStringFunc(page, func(found string) string {
@@ -74,7 +78,7 @@ func (s *site) rewrite(name, page string) string {
 		case strings.HasPrefix(place, assets):
 			s.addAsset(place)
 		case strings.HasPrefix(place, "/viz/"):
-			return "" // it leads to the program
+			return "" // an address of the program itself
 		default:
 			s.ways = append(s.ways, place)
 		}
@@ -82,7 +86,7 @@ func (s *site) rewrite(name, page string) string {
 	})
 }
 
-// complete puts into a page what the program says in headers, and the script that stands in for it.
+// complete adds the program's headers to a page, and the script that replaces the program.
 func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	page = strings.Replace(module.ReplaceAllString(page, "<script defer"), "the live stage", "the stage, recorded", 1)
@@ -99,10 +103,138 @@ func (s *site) complete(name, page string) string {
 	return page
 }
 
-// preview is what is shown of a link to the pages. Where a picture has to have its whole address, `make site` puts that
-// in.
+// preview describes the pages for link previews. `make site` completes the address of the picture.
 const preview = `<meta property="og:title" content="listwatch: Kubernetes' list-watch machinery, alive">` +
 	`<meta property="og:description" content="Follow one change from kubectl to a controller, ` +
 	`read the book beside the stage, and see what has happened to you told as a story.">` +
 	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png">` +
 	`<meta name="twitter:card" content="summary_large_image">`
+
+// mark is the file that marks a folder as an export, and marked is its text.
+const (
+	mark   = "listwatch-export.txt"
+	marked = "Written by listwatch -export, which replaces its files here when it is asked to again.\n"
+)
+
+// openOurs opens the folder of an export, and marks it. It refuses a folder that is not empty and has no mark, a link
+// to a folder, and a folder with links in it, because their targets do not belong to the export.
+func openOurs(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	there, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOurs(root, there); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+// checkOurs makes openOurs's checks on an open folder. there describes the folder, or the link to it.
+func checkOurs(root *os.Root, there fs.FileInfo) error {
+	opened, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(there, opened) {
+		return fmt.Errorf("%s is a link: name the folder itself", root.Name())
+	}
+	empty := true
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		empty = empty && name == "."
+		if err == nil && entry.Type()&fs.ModeSymlink != 0 {
+			err = fmt.Errorf("%s in %s is a link: remove it", name, root.Name())
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if text, _ := root.ReadFile(mark); !empty && string(text) != marked {
+		return fmt.Errorf("%s is not empty, and not an export: choose another folder", root.Name())
+	}
+	return replace(root, mark, []byte(marked))
+}
+
+// replace writes a file of an export. It creates a new file, because the old one may have hard links elsewhere.
+func replace(root *os.Root, name string, body []byte) error {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return root.WriteFile(name, body, 0o644)
+}
+
+// The forms in the page's modules: each import of names is one line, and each export is part of a declaration.
+var (
+	importing = regexp.MustCompile(`(?m)^import \{ ([^}\n]+) \} from "([^"\n]+)";$`)
+	exporting = regexp.MustCompile(`(?m)^export ((?:async )?(?:function\*?|const|class) ([\w$]+))`)
+	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
+)
+
+// bundler makes one classic script of modules, since a browser loads no modules from disk. Forty lines do it here
+// without a library, which each user of the program would have to fetch and build.
+type bundler struct {
+	read func(path string) ([]byte, error)
+	out  strings.Builder
+	done map[string]bool // by path; false while a module's imports are being added
+}
+
+// bundle returns the module at a path, with all its imports, as a classic script.
+func bundle(entry string, read func(path string) ([]byte, error)) (string, error) {
+	b := &bundler{read: read, done: make(map[string]bool)}
+	// A page that is not complete yet sets listwatchReady (static.js).
+	b.out.WriteString("(async () => {\n\"use strict\";\nawait globalThis.listwatchReady;\n" +
+		"const listwatchModules = {};\n")
+	if err := b.add(entry); err != nil {
+		return "", err
+	}
+	b.out.WriteString("})();\n")
+	return b.out.String(), nil
+}
+
+// add appends a module after its imports. Each module has its own scope, and runs to its end before the next begins.
+func (b *bundler) add(module string) error {
+	if done, seen := b.done[module]; seen {
+		if !done {
+			return fmt.Errorf("bundle %s: it imports itself by way of others", module)
+		}
+		return nil
+	}
+	b.done[module] = false
+	file, err := b.read(module)
+	if err != nil {
+		return err
+	}
+	src := string(file)
+	for _, each := range importing.FindAllStringSubmatch(src, -1) {
+		if err := b.add(path.Join(path.Dir(module), each[2])); err != nil {
+			return fmt.Errorf("%s: %w", module, err)
+		}
+	}
+	src = importing.ReplaceAllStringFunc(src, func(line string) string {
+		each := importing.FindStringSubmatch(line)
+		return fmt.Sprintf("const { %s } = listwatchModules[%q];", strings.ReplaceAll(each[1], " as ", ": "),
+			path.Join(path.Dir(module), each[2]))
+	})
+	var names []string
+	for _, each := range exporting.FindAllStringSubmatch(src, -1) {
+		names = append(names, each[2])
+	}
+	src = exporting.ReplaceAllString(src, "$1")
+	if line := unknown.FindString(src); line != "" {
+		return fmt.Errorf("bundle %s: not in the form that can be bundled: %s", module, line)
+	}
+	fmt.Fprintf(&b.out, "listwatchModules[%q] = await (async () => {\n%s\nreturn { %s };\n})();\n", module, src,
+		strings.Join(names, ", "))
+	b.done[module] = true
+	return nil
+}

@@ -1,7 +1,7 @@
-// Actions: what buttons and single keys do that move through the log, at which pace, follow, and act on the cluster.
+// Actions: buttons and single keys that move through the log, set the speed, and follow an object.
 
 import { $, below, say, when } from "../dom/dom.js";
-import { milliseconds, times } from "../lib/times.js";
+import { times } from "../lib/times.js";
 import { objectKey } from "../log/fold.js";
 
 /**
@@ -9,18 +9,17 @@ import { objectKey } from "../log/fold.js";
  * @property {page.Player} player
  * @property {page.Follow} follow
  * @property {page.Scene} scene
- * @property {page.Motion} motion
  * @property {{ flags: timeline.Flag[] }} timeline
- * @property {() => string} resource on stage
- * @property {(words: string) => void} tell in passing
- * @property {() => boolean | void} escape closes what is open, and returns whether something was
+ * @property {() => string} resource the one on stage
+ * @property {(words: string) => void} tell shows words for a moment
+ * @property {() => boolean | void} escape closes what is open, and reports whether anything was
  */
 
 export class Actions {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    this.speed = 1; // that is shown
+    this.slider = $("#speed", HTMLInputElement);
     this.keys = this.strokes();
     this.bind();
   }
@@ -37,26 +36,19 @@ export class Actions {
   /** @param {number} direction */
   async toHop(direction) {
     const { player, follow, resource, tell } = this.stage;
-    const hop = (/** @type {probe.Record} */ r) => (
-      follow.has() ? follow.matches(r) && (r.resource ?? "") === resource() : true);
-    if (!(await player.stepTo(direction, hop))) tell("no other hop in the log");
+    const hop = (/** @type {probe.Record} */ r) => follow.matches(r) && (r.resource ?? "") === resource();
+    if (!(await player.stepTo(direction, follow.has() ? hop : () => true))) tell("no other hop is near");
   }
 
-  // toggleFollow stops to follow what was chosen by hand; of what was only written it opens the biography.
-  /** @param {string} key */
-  toggleFollow(key) {
-    const { follow } = this.stage;
-    if (!key || (follow.key === key && follow.by === "hand")) follow.clear();
-    else follow.set(key);
+  // toggleFollow follows an object, or stops if it is followed already. Without a key it stops, or follows the newest.
+  toggleFollow(key = this.stage.follow.has() ? "" : objectKey(this.stage.scene.store.at(-1)?.key ?? "")) {
+    const { follow, tell } = this.stage;
+    follow.set(follow.key === key ? "" : key);
+    if (follow.has()) tell(`following ${key}: F ends it`);
   }
 
-  toggleNewest() {
-    const { follow, scene } = this.stage;
-    this.toggleFollow(follow.has() ? "" : objectKey(scene.store.at(-1)?.key ?? ""));
-  }
-
-  // setSpeed slows a replay down or lets it run. What is live has no other pace than the program's: slowed down, it
-  // becomes a replay that begins here.
+  // setSpeed sets the speed of a replay. Live mode always runs at the program's speed: slowed down, it becomes a replay
+  // from the cursor on.
   /** @param {number} exponent */
   setSpeed(exponent) {
     const { player, tell } = this.stage;
@@ -68,17 +60,11 @@ export class Actions {
     tell("slow motion from here; End returns to live");
   }
 
-  // draw shows the speed.
   draw() {
     const { speed } = this.stage.player;
-    if (speed === this.speed) return;
-    this.speed = speed;
-    $("#speed", HTMLInputElement).value = Math.log10(speed).toFixed(1);
+    this.slider.value = Math.log10(speed).toFixed(1);
     say($("#speed-text"), times(speed));
   }
-
-  /** @param {number} ns */
-  skipped(ns) { this.stage.tell(`${milliseconds(ns)} without a record skipped`); }
 
   escape() {
     const { follow } = this.stage;
@@ -89,9 +75,9 @@ export class Actions {
   }
 
   bind() {
-    const { player, follow, scene, motion } = this.stage;
-    // A panel below the stage has a button that opens and closes it, and one of its own that closes it. A button that
-    // names a record leads there.
+    const { player, follow, scene } = this.stage;
+    // A panel below the stage has a button that toggles it, and a close button in it. A button with data-seq moves the
+    // cursor to that record.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));
@@ -99,12 +85,9 @@ export class Actions {
       if (panel) below(panel.hidden ? panel : null);
       else if (target.closest('.below [id$="-close"]')) below(null);
     });
-    const slider = $("#speed", HTMLInputElement);
-    when(slider, "input", () => this.setSpeed(Number(slider.value)));
-    when(scene.root, "click", (event) => {
-      const token = motion.keyAt(event.clientX, event.clientY, player.clock);
-      if (token) event.stopPropagation(); // it is in front of the station
-      const key = token || event.target.closest("[data-key]")?.dataset.key;
+    when(this.slider, "input", () => this.setSpeed(Number(this.slider.value)));
+    when(scene.root, "click", ({ target }) => {
+      const { key } = target.closest("[data-key]")?.dataset ?? {};
       if (key) this.toggleFollow(key);
     }, true);
     when("#records", "click", ({ target }) => {
@@ -119,12 +102,12 @@ export class Actions {
   /** @returns {page.Keys} */
   strokes() {
     const { player, escape } = this.stage;
-    const faster = (/** @type {number} */ by) => () => this.setSpeed(Number($("#speed", HTMLInputElement).value) + by);
+    const faster = (/** @type {number} */ by) => () => this.setSpeed(Number(this.slider.value) + by);
     return {
       "+": faster(0.3), "=": faster(0.3), "-": faster(-0.3), " ": () => player.toggle(),
       ".": () => player.step(1), ",": () => player.step(-1), ">": () => this.toHop(1), "<": () => this.toHop(-1),
       n: () => this.toAnomaly(1), p: () => this.toAnomaly(-1),
-      Home: () => player.seek(player.oldest), End: () => player.live(), f: () => this.toggleNewest(),
+      Home: () => player.seek(player.oldest), End: () => player.live(), f: () => this.toggleFollow(),
       Escape() {
         if (!escape() && document.activeElement instanceof HTMLElement) document.activeElement.blur();
       },

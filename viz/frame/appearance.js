@@ -1,8 +1,8 @@
-// Appearance: which resource is on stage, in which colours, and in which detail: the path (stations, queues, objects),
-// or the machinery, too: locks, the budget, goroutines, gates, the ring's hands, versions in brackets. What an
-// attribute says it says in either. And the stations as they are called with the switches as they are.
+// Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the current
+// switches. The levels are eight boxes, each of which a click opens, and the full machinery: locks, goroutines, gates,
+// the ring's hands, versions in brackets, the list of promises. Attributes are the same in both.
 
-import { $, address, options, part, parts, put, say, when } from "../dom/dom.js";
+import { $, address, part, parts, put, say, when } from "../dom/dom.js";
 
 /**
  * @typedef {object} Stage
@@ -16,11 +16,10 @@ import { $, address, options, part, parts, put, say, when } from "../dom/dom.js"
 /** @type {{ [theme: string]: string }} */
 const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
 
-/** @param {Stage} stage */
+/** @param {Stage} stage @returns {page.Part} */
 export function newAppearance(stage) {
-  const { scene } = stage;
+  const { scene, scene: { root } } = stage;
   const select = $("#resource", HTMLSelectElement);
-  const { root } = scene;
   const title = part(root, '[data-station="etcd3"] .title');
   title.dataset.etcd2 = "etcdWatcher";
   const named = [title, ...parts(root, "[data-named]")].map((el) => ({ el, words: el.textContent ?? "" }));
@@ -28,25 +27,29 @@ export function newAppearance(stage) {
   function pickResources() {
     const { resources } = stage.player.state;
     const known = Object.keys(resources).filter((name) => name !== "").sort();
-    options(select, known.includes(stage.resource()) ? known : [stage.resource(), ...known]);
+    const names = known.includes(stage.resource()) ? known : [stage.resource(), ...known];
+    const there = [...select.options].map(({ value }) => value);
+    if (there.join() !== names.join()) select.replaceChildren(...names.map((name) => new Option(name)));
     select.value = stage.resource();
   }
 
-  // setDetail shows the path or the machinery; the address says which, so that a link to this moment does.
+  // setDetail sets the level of detail, and puts it into the address, so that links keep it.
   /** @param {string} name */
   function setDetail(name) {
-    put(document.body, "data-detail", name);
-    put($("#detail"), "aria-pressed", String(name === "machinery"));
+    scene.detail = name;
+    scene.opened.clear();
+    scene.lay();
+    put($("#detail"), "aria-pressed", String(name === "all"));
   }
 
   function turnDetail() {
-    const other = document.body.dataset.detail === "path" ? "machinery" : "path";
-    setDetail(other);
-    address({ detail: other === "path" ? "" : other });
+    setDetail(scene.detail === "all" ? "boxes" : "all");
+    localStorage.setItem("detail", scene.detail);
+    address({ detail: scene.detail === "boxes" ? "" : scene.detail });
   }
 
-  // switches names the stations as what runs is called: a text of the scenery has its words for the value of a switch
-  // in an attribute of that name. A recording brings the switches that it was made with.
+  // switches names the stations after the running implementations: a text has its words for the value of a switch in an
+  // attribute of that name. A recording has the switches of the program that wrote it.
   /** @param {page.Switches} now */
   function switches(now) {
     const values = Object.values(now ?? {});
@@ -58,22 +61,28 @@ export function newAppearance(stage) {
     scene.stale = true;
   }
 
-  const turn = newTheme(stage.restyle);
   const asked = new URLSearchParams(location.search).get("detail") ?? "";
-  const first = document.body.classList.contains("figure") ? "machinery" : "path";
-  setDetail(["path", "machinery"].includes(asked) ? asked : first);
+  const first = document.body.classList.contains("figure") ? "all" : localStorage.getItem("detail") ?? "boxes";
+  setDetail(["boxes", "all"].includes(asked) ? asked : first);
+  bindOpening(scene);
+  when("#open-promises", "click", () => setDetail("all")); // their list is drawn only in full detail
   when(select, "change", () => stage.setResource(select.value));
-  /** @type {page.Part} */
-  const appearance = {
-    shown: pickResources, switches,
-    /** @param {string} name */
-    resource: (name) => (select.value = name),
-    keys: { t: turn, k: turnDetail },
-  };
-  return appearance;
+  return { shown: pickResources, switches, keys: { t: newTheme(stage.restyle), k: turnDetail } };
 }
 
-// newTheme returns what turns to the next theme.
+// bindOpening lets a click open a box in place. The next click inspects it.
+/** @param {page.Scene} scene */
+function bindOpening(scene) {
+  scene.root.addEventListener("click", (event) => {
+    const el = /** @type {Element} */ (event.target).closest(".station.shut");
+    const name = el?.id || /** @type {HTMLElement | null} */ (el)?.dataset.station;
+    if (!name) return;
+    event.stopPropagation();
+    scene.opened.add(name);
+    scene.stale = true;
+  }, { capture: true });
+}
+
 /** @param {() => void} restyle */
 function newTheme(restyle) {
   const { dataset } = document.documentElement;

@@ -1,4 +1,4 @@
-// The banner: what has happened to the page itself. The connection's words come before anybody else's.
+// The banner: messages about the page itself. A message about the connection comes before all others.
 
 import { $, mark, part, say, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";
@@ -10,17 +10,17 @@ const connections = {
   reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived. It continues " +
     "when the program answers again.",
 };
-const patience = 1500; // ms: a connection that comes back at once is not worth a word
+const patience = 1500; // ms; a shorter loss of the connection shows no message
 
 /** @param {{ connection: () => string, says: (r: probe.Record) => string }} stage */
 export function newBanner(stage) {
   const banner = $("#banner");
   let message = "";
   let quiet = 0;
-  let lost = 0; // when the connection went
-  let end = ""; // why the program has ended
+  let lost = 0; // when the connection was lost
+  let end = ""; // why the program ended
 
-  // notice says what is wrong until the viewer closes it; what is good to know goes away by itself.
+  // notice shows a problem until the viewer closes it; a calm message disappears by itself.
   /** @param {string} text @param {boolean} [calm] */
   function notice(text, calm = false) {
     message = text;
@@ -33,16 +33,16 @@ export function newBanner(stage) {
   /** @param {unknown} problem */
   const trouble = (problem) => notice(refusal(problem).message);
 
-  // arrived says at once what explains that nothing moves, or that nothing will.
+  // arrived shows at once the records that explain why nothing moves.
   /** @param {probe.Record[]} list */
   function arrived(list) {
-    for (const r of list) {
-      if (r.point === "ProgramStopped") notice(stage.says(r), true);
-      if (r.point === "EtcdFailed") end = stage.says(r);
-    }
+    const stopped = list.findLast((r) => r.point === "ProgramStopped");
+    if (stopped) notice(stage.says(stopped), true);
+    const failed = list.find((r) => r.point === "EtcdFailed");
+    if (failed) end = stage.says(failed);
   }
 
-  const begin = () => (end = ""); // another program, or the same one again
+  const begin = () => (end = ""); // a new program, or a new connection
 
   /** @param {number} now */
   function draw(now) {

@@ -17,7 +17,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// bar is the row above the stage: a name, what happened to the page, and four buttons. Two of them open a list.
+// bar is the row above the stage: the name, the banner, and four buttons, two of which open a list.
 func bar(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -69,17 +69,25 @@ func bar(v view) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, ">+</button> <button type=\"button\" id=\"open-menu\" popovertarget=\"menu\" aria-label=\"Menu\" title=\"Menu\">☰</button></div><div id=\"act\" class=\"menu\" popover data-acts")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, ">+</button> <button type=\"button\" id=\"open-menu\" popovertarget=\"menu\" aria-label=\"Menu\" title=\"Menu\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = stage.Icon("M2 3.5H15M2 8H15M2 12.5H15").Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</button></div><div id=\"act\" class=\"menu\" popover data-acts")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if v.Mode == "replay" || v.Lens.Server != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, " hidden")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " hidden")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " role=\"group\" aria-label=\"Act on the cluster\"><button type=\"button\" id=\"create-pod\" data-stroke=\"c\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, " role=\"group\" aria-label=\"Act on the cluster\"><button type=\"button\" id=\"create-pod\" data-stroke=\"c\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -87,7 +95,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, " title=\"POST /api/v1/namespaces/default/pods (C)\">Create a pod</button> <button type=\"button\" id=\"change-pod\" data-stroke=\"m\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " title=\"POST /api/v1/namespaces/default/pods (C)\">Create a pod</button> <button type=\"button\" id=\"change-pod\" data-stroke=\"m\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -95,7 +103,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " title=\"PATCH a label of the followed pod (M)\" disabled>Change <span data-followed>the followed pod</span></button> <button type=\"button\" id=\"delete-pod\" data-stroke=\"d\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, " title=\"PATCH a label of the followed pod (M)\" disabled>Change <span data-followed>the followed pod</span></button> <button type=\"button\" id=\"delete-pod\" data-stroke=\"d\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -103,7 +111,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, " title=\"DELETE the followed pod (D)\" disabled>Delete <span data-followed>the followed pod</span></button> <button type=\"button\" id=\"add-watcher\" data-stroke=\"w\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, " title=\"DELETE the followed pod (D)\" disabled>Delete <span data-followed>the followed pod</span></button> <button type=\"button\" id=\"add-watcher\" data-stroke=\"w\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -111,7 +119,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, " title=\"Open one more watch, with selectors of your choice (W)\">Add a watcher…</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, " title=\"Open one more watch, with selectors of your choice (W)\">Add a watcher…</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -119,7 +127,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</div><div id=\"menu\" class=\"menu\" popover role=\"group\" aria-label=\"Menu\"><label class=\"pick\">Resource on stage <select id=\"resource\"></select></label>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</div><div id=\"menu\" class=\"menu\" popover role=\"group\" aria-label=\"Menu\"><label class=\"pick\">Resource on stage <select id=\"resource\"></select></label>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -143,7 +151,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<button type=\"button\" id=\"presenter\" data-stroke=\"a\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<button type=\"button\" id=\"presenter\" data-stroke=\"a\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -151,7 +159,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, " aria-pressed=\"false\" title=\"Presenter mode (A)\">Presenter</button> <button type=\"button\" id=\"keep\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, " aria-pressed=\"false\" title=\"Presenter mode (A)\">Presenter</button> <button type=\"button\" id=\"keep\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -159,17 +167,17 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, " title=\"What happened, as a file that can be dropped onto the page\" data-program data-acts")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " title=\"What happened, as a file that can be dropped onto the page\" data-program data-acts")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if v.Mode == "replay" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " hidden")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " hidden")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, ">Save a recording</button> <button type=\"button\" id=\"keys\" data-stroke=\"?\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, ">Save a recording</button> <button type=\"button\" id=\"keys\" data-stroke=\"?\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -177,7 +185,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" data-stroke=\"t\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" data-stroke=\"t\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -185,12 +193,12 @@ func bar(v view) templ.Component {
 	})
 }
 
-// closes are the attributes of a button that closes the list in which it stands.
+// closes returns the attributes of a button that closes the list around it.
 func closes(list string) templ.Attributes {
 	return templ.Attributes{"popovertarget": list, "popovertargetaction": "hide"}
 }
 
-// status is the row at the bottom: how the page is doing, in small type.
+// status is the row at the bottom: the state of the page, in small type.
 func status(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -212,7 +220,7 @@ func status(v view) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<footer class=\"status\"><p class=\"mode\" id=\"mode\" data-state=\"connecting\"><span class=\"dot\"></span><span id=\"mode-text\">connecting</span></p><p class=\"rate\"><span id=\"rate\">0/s</span> <span id=\"level\" title=\"How much of the traffic is drawn\">each change travels</span></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<footer class=\"status\"><p class=\"mode\" id=\"mode\" data-state=\"connecting\"><span class=\"dot\"></span><span id=\"mode-text\">connecting</span></p><p id=\"level\" title=\"How much of the traffic is drawn\">each change travels</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -224,7 +232,7 @@ func status(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<span class=\"room\"></span> <button type=\"button\" id=\"last-time\" hidden></button> <button type=\"button\" id=\"open-records\" data-stroke=\"u\" aria-expanded=\"false\" aria-controls=\"log\" title=\"Everything that was reported, in words (U)\">Log</button></footer>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<span class=\"room\"></span> <button type=\"button\" id=\"open-records\" data-stroke=\"u\" aria-expanded=\"false\" aria-controls=\"log\" title=\"Everything that was reported, in words (U)\">Log</button></footer>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -232,7 +240,7 @@ func status(v view) templ.Component {
 	})
 }
 
-// banner says what has happened to the page itself.
+// banner shows messages about the page itself.
 func banner() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -254,7 +262,7 @@ func banner() templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div><div id=\"drop\" aria-hidden=\"true\" hidden><p>Drop the recording to replay it here</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,8 +1,7 @@
-// Controls: the buttons and the dialog by which a viewer acts on the cluster.
+// Controls: the buttons and the dialog with which a viewer changes the cluster.
 
 import { $, parts, say, when } from "../dom/dom.js";
-import { refusal } from "../lib/api.js";
-import { createPod, deletePod, getPod, openWatcher, patchPod } from "../lib/cluster.js";
+import { ask, get, refusal } from "../lib/api.js";
 import { cut } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 
@@ -10,15 +9,18 @@ import { objectKey } from "../log/fold.js";
  * @typedef {object} Stage
  * @property {page.Scene} scene
  * @property {page.Follow} follow
- * @property {() => string} resource on stage
- * @property {() => boolean} held is the world held?
+ * @property {() => string} resource the one on stage
+ * @property {() => boolean} held whether the world is held
  */
 
 const colours = ["blue", "green", "amber", "rose"];
 const apps = ["web", "db", "cache"];
 const inDefault = "default/";
+const pods = "/api/v1/namespaces/default/pods";
 /** @param {string} key */
 const nameOf = (key) => key.slice(inDefault.length);
+/** @param {string} key */
+const pathOf = (key) => `${pods}/${encodeURIComponent(nameOf(key))}`;
 
 export class Controls {
   /** @param {Stage} stage */
@@ -27,7 +29,7 @@ export class Controls {
     this.dialog = $("#watcher-dialog", HTMLDialogElement);
     this.quiet = 0;
     this.turn = 0;
-    // by is what a button does, and its key: nothing where the button is not offered.
+    // by returns the action of a button and its key, which does nothing while the button is not offered.
     const by = (/** @type {string} */ id, /** @type {() => Promise<void>} */ act) => () => {
       const button = $(id, HTMLButtonElement);
       if (!button.closest("[hidden], [data-laid] [data-acts]") && !button.disabled) this.attempt(button, act);
@@ -42,7 +44,6 @@ export class Controls {
     when("#watcher-cancel", "click", () => this.dialog.close());
   }
 
-  // tell says something in passing.
   /** @param {string} text @param {boolean} [refused] */
   tell(text, refused = false) {
     const notice = $("#notice");
@@ -52,9 +53,9 @@ export class Controls {
     this.quiet = setTimeout(() => (notice.textContent = ""), refused ? 8000 : 3000);
   }
 
-  // attempt acts once at a time.
   /** @param {HTMLButtonElement} button @param {() => Promise<void>} act */
   async attempt(button, act) {
+    $(":popover-open")?.hidePopover(); // a disabled button would not close its list
     button.disabled = true;
     if (this.stage.held() && button.id !== "add-watcher") {
       this.tell("the world is held: the request is paused at its first point until you resume");
@@ -65,17 +66,26 @@ export class Controls {
 
   async create() {
     const { follow, held } = this.stage;
-    const from = this.turn;
-    const labels = { app: apps[from % apps.length], colour: colours[0] };
-    // In a held world it is followed from its request on: no answer comes before it has been moved to its commit.
-    if (held()) follow.wrote(`default/${letters(from)}`);
-    const key = await createPod((n) => letters((this.turn = from + n)), labels);
-    this.turn++;
-    follow.wrote(key);
-    this.tell(`created ${nameOf(key)}`);
+    const labels = { app: apps[this.turn % apps.length], colour: colours[0] };
+    // In a held world the pod is followed from its request on, because the answer comes only after its commit.
+    if (held()) follow.set(inDefault + letters(this.turn));
+    const name = await this.post(labels);
+    follow.set(inDefault + name);
+    this.tell(`created ${name}`);
   }
 
-  // shown names the pod that is followed on the buttons, which work while it is there.
+  // post creates a pod with the first free name, and returns the name.
+  /** @param {{ [name: string]: string }} labels @returns {Promise<string>} */
+  post(labels) {
+    const [name, spec] = [letters(this.turn++), { containers: [{ name: "main", image: "example.com/main:1" }] }];
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name, labels }, spec };
+    return ask("POST", pods, pod).then(() => name, (problem) => {
+      if (refusal(problem).status === 409) return this.post(labels);
+      throw problem;
+    });
+  }
+
+  // shown writes the followed pod's name on the buttons, which are enabled while the pod exists.
   shown() {
     const { follow: { key }, scene, resource } = this.stage;
     const there = key.startsWith(inDefault) && resource() === "pods"
@@ -88,28 +98,26 @@ export class Controls {
 
   async change() {
     const { key } = this.stage.follow;
-    const { labels } = (await getPod(key)).metadata;
+    const { labels } = (await get(pathOf(key))).metadata;
     const colour = colours[(colours.indexOf(labels?.colour ?? "") + 1) % colours.length];
-    await patchPod(key, { metadata: { labels: { colour } } });
+    await ask("PATCH", pathOf(key), { metadata: { labels: { colour } } }, { type: "application/merge-patch+json" });
     this.tell(`${nameOf(key)}: colour=${colour}`);
   }
 
   async remove() {
     const { key } = this.stage.follow;
-    await deletePod(key);
+    await ask("DELETE", `${pathOf(key)}?gracePeriodSeconds=0`);
     this.tell(`deleted ${nameOf(key)}`);
   }
 
   /** @param {SubmitEvent} event */
   async submitWatcher(event) {
     event.preventDefault();
-    /** @type {{ [name: string]: string | boolean }} */
-    const options = { resource: this.stage.resource() };
-    for (const el of $("#watcher-form", HTMLFormElement).elements) {
-      const { name, type, checked, value } = /** @type {HTMLInputElement} */ (el);
-      if (name) options[name] = type === "checkbox" ? checked : value.trim();
-    }
-    const refused = await openWatcher(options).then(() => "", (problem) => cut(refusal(problem).message, 300));
+    const { bookmarks, watchList, ...texts } = Object.fromEntries(new FormData($("#watcher-form", HTMLFormElement)));
+    const flags = { bookmarks: Boolean(bookmarks), watchList: Boolean(watchList) };
+    const options = { ...texts, ...flags, resource: this.stage.resource() };
+    const refused = await ask("POST", "/viz/watchers", options)
+      .then(() => "", (problem) => cut(refusal(problem).message, 300));
     say($("#watcher-refused"), refused);
     if (refused) return;
     this.dialog.close();
@@ -117,7 +125,6 @@ export class Controls {
   }
 }
 
-// letters counts a, b, … z, aa, ab, …
 /** @param {number} n @returns {string} */
 function letters(n) {
   const last = String.fromCharCode(97 + (n % 26));

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "slices"
 
-// keysDialog lists what keys do (keys.js).
+// keysDialog lists the keys (keys.js).
 func keysDialog(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -147,7 +147,7 @@ func watcherDialog() templ.Component {
 	})
 }
 
-// voices say what happens to a viewer who does not see it: at most one sentence every two seconds (sentence.js).
+// voices are the live regions for screen readers: at most one sentence every two seconds (sentence.js).
 func voices() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -177,14 +177,13 @@ func voices() templ.Component {
 	})
 }
 
-// keyList is a part of the list of keys: of each the names on the keyboard, and last what it does.
+// keyList is a part of the list of keys: each entry has the key's names, then its action.
 type keyList struct {
 	title string
 	keys  [][]string
 }
 
-// keyLists are all keys that the scripts bind, in the order in which they are read. What only a running program has is
-// left out elsewhere.
+// keyLists returns all keys that the scripts bind, in reading order, without those whose program is not running.
 func keyLists(v view) []keyList {
 	lists := []keyList{
 		{"Time", [][]string{{"Space", "freeze the picture, resume; play from here"},
@@ -195,7 +194,7 @@ func keyLists(v view) []keyList {
 		{"Stage", [][]string{{"Enter", "look into what has the focus"}, {"Esc", "close what is open, remove the focus"},
 			{"F", "follow the newest object, or stop following"}, {"B", "why it is blocked"},
 			{"V", "view: the loop, or space-time"}, {"U", "the log: everything that was reported, in words"},
-			{"I", "its code"}, {"E", "open the lit line in an editor"},
+			{"I", "its code"},
 			{"K", "the machinery: locks, budget, goroutines, hands; or the path alone"}}},
 		{"Cluster", [][]string{{"C", "create a pod"}, {"M", "modify the followed pod"}, {"D", "delete it"},
 			{"W", "add a watcher"}, {"X", "knobs: slow it, stall it, cut it, load it"},

@@ -22,8 +22,8 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// Page is the page at /, made of rooms. [New] fills those that need only a log. Each of the others says what it needs:
-// one that does not have it adds no route, and is not to be seen.
+// Page is the page at /, made of rooms. [New] fills those that need only a log. A room whose dependency is missing adds
+// no routes and is hidden.
 type Page struct {
 	Past      timeline.Past
 	Inspector inspector.Inspector
@@ -36,8 +36,7 @@ type Page struct {
 	Lens     lens.Room
 	Book     book.Room
 
-	Replay bool   // the log is a recording: nothing runs that could be acted on
-	Viewed func() // called when a page begins to watch the log; nil: nothing is done then. It does not block
+	Replay bool // the log is a recording, without a running pipeline
 }
 
 // Pictures are the folded states of a log.
@@ -46,7 +45,7 @@ type Pictures interface {
 	Now(ctx context.Context) (*fold.State, error)
 }
 
-// New returns the page of a log that is only shown.
+// New returns a page that only shows a log.
 func New(log *probe.Log, pictures Pictures) *Page {
 	return &Page{Past: timeline.Past{Log: log, Pictures: pictures},
 		Inspector: inspector.Inspector{Log: log, Now: pictures.Now}}
@@ -61,26 +60,17 @@ func (p *Page) Mount(router chi.Router) {
 	}
 }
 
-// Attend tells the rooms that a page begins to watch the log, and leave, that it ends.
-func (p *Page) Attend(r *http.Request) (leave func()) {
-	leave = p.Hold.Attend(r)
-	if p.Viewed != nil {
-		p.Viewed()
-	}
-	return leave
-}
-
-// view is the page as it is rendered for one request. What stands in the log, its script draws.
+// view is the page for one request. The script draws the log's content.
 type view struct {
 	*Page
-	Mode   string        // of the body's data-mode: "live", "held" or "replay"
-	World  bool          // something runs that can be held
-	Take   string        // a recording to be shown instead of the log, by name
-	Report *rules.Report // the state of the promises; nil: they are not checked
-	Figure bool          // the page is a mini-stage in a chapter: the drawing and the sentence only
+	Mode   string        // the body's data-mode: "live", "held" or "replay"
+	World  bool          // whether there is a world to hold
+	Take   string        // the name of a recording to show instead of the log
+	Report *rules.Report // the state of the promises; nil if not checked
+	Figure bool          // whether the page is a chapter's mini-stage, with only the drawing and the sentence
 }
 
-// serve renders the page, on which nothing has happened yet: its script draws the picture.
+// serve renders the page in its initial state; its script draws the picture.
 func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	v := view{Page: p, Mode: "live", World: p.Hold.World != nil, Report: p.Promises.Report()}
 	switch {
@@ -98,18 +88,18 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 	reply.Page(w, r, page(v))
 }
 
-// framed lets the page be shown in another one of ours: a chapter's mini-stage is the stage in a frame.
+// framed allows the page in a frame of our own pages, such as a chapter's mini-stage.
 func framed(header http.Header) {
 	const policy = "Content-Security-Policy"
 	header.Set(policy, strings.Replace(header.Get(policy), "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
 	header.Set("X-Frame-Options", "SAMEORIGIN")
 }
 
-// plays reports whether something runs that can be acted on.
+// plays reports whether there is a running pipeline with knobs.
 func (v view) plays() bool { return v.Knobs.Sandbox != nil }
 
-// tours reports whether the page can begin with its first view, and give its tour: on a program that runs, or on the
-// recording of a tour.
+// tours reports whether the page can begin with its first view and offer the tour: with a running pipeline, or with the
+// recording of the tour.
 func (v view) tours() bool {
 	return !v.Figure && v.Promises.Lab == nil &&
 		(v.Take == stories.Tour || v.plays() && v.Take == "" && v.Mode == "live")

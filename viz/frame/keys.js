@@ -1,18 +1,18 @@
-// Keys: one letter does what a button does, and a button with data-stroke does what that key does, one with data-guides
-// what it does for a guide. Keys are off while a field has the focus or a dialog is open, and can be switched off
-// altogether, for those whose screen reader or switch needs the letters. `?` lists what there is.
+// Keys: single keys act like buttons. A button with data-stroke does the same as that key; a button with data-guides,
+// the same as that key in a guide. Keys are off while a field has the focus, or a dialog or menu is open, which Escape
+// closes. A viewer whose screen reader or switch device needs the letters can turn them off. `?` lists all keys.
 //
 // Keys are KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space. Every part of the page
-// hands in what its keys do, {key: act}. While a guide speaks, guide() returns what the arrows, a clicker and other keys
-// do there; its own keys work also if the others are switched off.
+// passes its keys as {key: act}. While a guide is open, guide() returns its actions for the arrows, a clicker and other
+// keys; a guide's keys work even if the others are off.
 
 import { $, part, when } from "../dom/dom.js";
 
 const storage = "keys";
-// slides are the keys that move a slider which has the focus.
+// slides are the keys that move a focused slider.
 const slides = new Set(["Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]);
 
-// bindKeys binds them, and returns what each does by itself.
+// bindKeys binds all keys, and returns a function for each key's action.
 /** @param {page.Keys[]} all @param {() => page.Guide | null | undefined} guide */
 export function bindKeys(all, guide) {
   const dialog = $("#keys-dialog", HTMLDialogElement);
@@ -26,15 +26,12 @@ export function bindKeys(all, guide) {
   enabled.checked = localStorage.getItem(storage) !== "off";
   when(enabled, "change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
 
+  // busy reports whether a key already has a meaning at the target: Space and Enter press a button.
   /** @param {HTMLElement} target @param {string} key */
   function busy(target, key) {
-    if ($("dialog[open]")) return true;
-    if (target.isContentEditable || target.closest("input, select, textarea")) {
-      return !target.matches("input[type=range]") || slides.has(key);
-    }
-    // A button is pressed by Space and Enter, whatever else they mean.
-    return (key === " " || key === "Enter")
-      && target.closest("button, a[href], summary, [role=button]") !== null;
+    if ($("dialog[open], :popover-open")) return true;
+    if (target.closest("input, select, textarea")) return !target.matches("input[type=range]") || slides.has(key);
+    return (key === " " || key === "Enter") && Boolean(target.closest("button, a[href], summary, [role=button]"));
   }
 
   when(document, "keydown", (event) => {

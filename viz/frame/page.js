@@ -1,41 +1,22 @@
-// The live stage. One log, many views: the feed brings records, the player says which moment is on stage, the fold
-// makes its picture, the scene draws that, motion draws the records that led there, the table and the sentence say
-// them. One clock, requestAnimationFrame, moves all.
+// The live stage. One log, many views: the feed brings records, the player chooses the moment on stage, the fold
+// computes its picture, the scene draws the picture, motion draws the records that lead there, and the table and the
+// sentence put them into words. One clock, requestAnimationFrame, drives everything.
 //
-// This module makes the parts of the page, and gives each what it needs. A part finds its own elements in the page, and
-// defines those of these hooks that it needs. Times called now are in ms, as requestAnimationFrame has them.
-//
-//	begin(answer)       the page has taken its list: the state, and the name of its log
-//	switches(now)       what is on stage was made with these switches, as { fifo: "real" }
-//	arrived(list)       records came from the feed, whatever moment is on stage
-//	applied(list, now)  records were folded; of a sum, list are those that matter
-//	jumped(now)         another moment is on stage
-//	landed(r, now)      the viewer froze the stage, stepped, or scrubbed: r is at the cursor
-//	skipped(ns)         a replay left out a time without records
-//	shown(res, state)   the scene was drawn; without res nothing is known of the resource
-//	draw(now, ms)       once a frame; so much time is to pass
-//	resource(name)      another resource is on stage
-//	world(status)       how the running world is: at first, and when it is held or resumed, or its clock moves
-//	connected()         the connection to the program changed
-//	followed()          another object or revision is followed, or none
-//	restyle()           the colours changed
-//	escape()            Escape was pressed: close what is open, and return true if something was
-//	keys                what keys do, as {key: act} (keys.js)
-//	guide()             what keys do while this part guides the viewer, as {key: act} (keys.js); nothing: it does not
+// This module makes the parts of the page and connects them. A part finds its own elements in the page, and implements
+// the hooks that it needs (page.Part, in dom/elements.d.ts).
 
 import { newFigure } from "../book/figure.js";
 import { Console } from "../console/console.js";
-import { $, put, when } from "../dom/dom.js";
+import { $, limits, put, when } from "../dom/dom.js";
 import { newPanel } from "../dom/panel.js";
 import { Inspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
-import { get, program, queryOf, refusal } from "../lib/api.js";
-import { limits } from "../dom/limits.js";
-import { clockText } from "../lib/times.js";
+import { get, program, queryOf, refusal, text } from "../lib/api.js";
 import { Feed } from "../log/feed.js";
-import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
+import { clause, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { Tape, serverSource } from "../log/tape.js";
 import { Spacetime } from "../spacetime/spacetime.js";
+import { newCrowd } from "../stage/crowd.js";
 import { Motion } from "../stage/motion.js";
 import { readPicture } from "../stage/picture.js";
 import { Planner } from "../stage/plan.js";
@@ -46,15 +27,15 @@ import { Zoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
 import { newPresenter } from "../stories/presenter.js";
 import { Scenarios } from "../stories/scenarios.js";
-import { matches, parametersOf } from "../log/query.js";
 import { Follow } from "../timeline/follow.js";
 import { Hold } from "../timeline/hold.js";
+import { Own, yours } from "../timeline/own.js";
+import { OwnBar } from "../timeline/ownbar.js";
 import { Player, sweep } from "../timeline/player.js";
 import { newTable } from "../timeline/table.js";
 import { Timeline } from "../timeline/timeline.js";
 import { newBanner } from "./banner.js";
 import { Controls } from "./controls.js";
-import { newCost } from "./cost.js";
 import { Welcome } from "./welcome.js";
 import { Actions } from "./actions.js";
 import { bindKeys } from "./keys.js";
@@ -62,95 +43,90 @@ import { newAppearance } from "./appearance.js";
 import { Status } from "./status.js";
 import { Visit } from "./visit.js";
 
-const soon = 600; // records in which what stands is looked for
-const recently = 40; // records that led to the first picture
-const ledHere = 200; // records that are looked at for what stands where then
+const soon = 600; // records after the cursor searched for the next ways
+const recently = 40; // records loaded before the first picture
+const ledHere = 200; // records before the cursor searched for resting tokens
 
 const { dataset } = document.body;
 const fold = newFold(JSON.parse(dataset.table ?? "[]"));
 const { infos } = fold;
 const scene = new Scene(JSON.parse(dataset.geometry ?? "{}"));
-const cost = newCost();
 
-// on says what is on stage.
+// on is the state of the stage.
 const on = {
   /** @type {ReturnType<typeof serverSource> | null} */
-  source: null, // the server's log; null: a recording that was dropped here
-  shown: { log: "", recording: "" }, // as links name it
+  source: null, // the server's log; null for a recording dropped onto the page
+  shown: { log: "", recording: "" }, // the names in links
   resource: dataset.resource ?? "",
   /** @type {[word: string, title: string]} */
   connection: ["connecting", ""],
 };
-// frames says what was done in the last ones.
+// frames is the state of the last frames.
 const frames = {
-  dirty: false, // records were folded that are not drawn
+  dirty: false, // whether some folded records are not drawn
   at: 0, // ms
   shownAt: 0,
-  summing: false, // a sum was read since the last frame
-  postponed: 0, // ms of the last frame, if it did nothing
-  heard: 0, // ms that the feed's messages took since the last frame
+  summing: false, // whether a sum was read since the last frame
+  postponed: 0, // ms of the last frame if it drew nothing
 };
 /** @type {probe.Record[]} */
-const waiting = []; // records that came since the last frame
+const waiting = []; // records since the last frame
 
 /** @type {page.Part[]} */
 const parts = [];
 const resource = () => on.resource;
 const shown = () => on.shown;
-const running = () => on.source !== null; // is there a program, and is it on stage?
-const drawn = () => !frames.dirty; // is what is on screen the picture of the cursor?
+const running = () => on.source !== null; // whether a program is on stage
+const drawn = () => !frames.dirty; // whether the screen shows the state at the cursor
 // here reports whether a record is about the resource on stage.
 /** @param {{ resource?: string }} r */
 const here = (r) => (r.resource ?? "") === on.resource || (r.resource ?? "") === "";
-// called is what the subject of a record is called on stage, and says the record's sentence.
+// called returns the name of a record's subject on stage; says returns the record's sentence.
 /** @param {{ resource?: string, subject?: string }} r */
 const called = (r) => scene.story?.members.find(({ subject }) => r.subject && subject === r.subject)?.name
   ?? player.tape.called(r);
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r));
 /** @param {probe.Record} r */
-const isFlag = (r) => isAnomaly(infos.get(r.point), r); // must r not be overlooked?
+const brief = (r) => sentence(clause(infos.get(r.point)), r, called(r));
+/** @param {probe.Record} r */
+const isFlag = (r) => isAnomaly(infos.get(r.point), r); // whether r is an anomaly
 
-const follow = new Follow(infos, {
-  trouble, resource, seek: (seq) => player.seek(seq), cursor: () => player.cursor,
-  changed() {
-    scene.stale = true;
-    for (const part of parts) part.followed?.();
-  },
-  async records(query) {
-    if (on.source) return (await on.source.of(String(queryOf(parametersOf(query))))).records;
-    return player.tape.between(1, player.head + 1).filter((r) => matches(query, r));
-  },
+const follow = new Follow(resource, () => {
+  scene.stale = true;
+  for (const part of parts) part.followed?.();
 });
 scene.followed = follow.matches;
 const planner = new Planner(scene, { infos, here, matches: follow.matches, writes: limits.writes });
-// etcd's watch may tell of a change before its writer does: what has left etcd has its number
+// etcd's watch may deliver a change before its writer reports it: a change that leaves etcd has its revision
 scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
-const pictured = () => player.state.resources[on.resource]; // of the resource on stage
+const pictured = () => player.state.resources[on.resource]; // the resource on stage
+const stationOf = (/** @type {probe.Record} */ r) => infos.get(r.point).station;
+const own = new Own({
+  ...limits, here, station: stationOf, yours: (r) => yours(scene.places, stationOf(r), r.subject ?? ""),
+});
 const player = new Player(fold, {
+  own,
   motion: {
     travels: (r) => planner.travels(r), matches: follow.matches, under: (change) => planner.under(change),
     plan: (list) => planner.plan(list, pictured()),
     launch(plan, t0, t1, folded) {
       planner.launch(plan, t0, t1, folded);
-      scene.stale = true; // etcd has its number
+      scene.stale = true; // etcd's revision may have grown
     },
     land: (plan) => motion.land(plan),
     pass: (list) => planner.pass(list),
   },
   resource, applied, jumped, grounded: stand, froze, trouble,
-  skipped: (ns) => parts.forEach((part) => part.skipped?.(ns)),
 }, new Tape(fold, null), newState());
 
 // ---- the parts, in the order in which they are called
 
 /** @type {(words: string) => void} */
 const tell = (words) => controls.tell(words);
-/** @type {(text: string, calm?: boolean) => void} */
-const notice = (text, calm) => banner.notice(text, calm);
-/** @type {(problem: unknown) => void} */
-const complain = (problem) => banner.trouble(problem);
+const banner = newBanner({ connection: () => on.connection[0], says });
+const { notice, trouble: complain } = banner;
 /** @type {(news: string) => void} */
 const news = (words) => running() && notice(words);
 /** @type {(now: page.Switches) => void} */
@@ -158,19 +134,18 @@ const switched = (now) => parts.forEach((part) => part.switches?.(now));
 const held = () => hold.held;
 const escape = () => Boolean(parts.findLast((part) => part.escape?.()));
 
-const timeline = new Timeline({ player, scene, here, isFlag, says });
-const sentenceBar = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says });
+const timeline = new Timeline({ player, scene, here, isFlag });
+const sentenceBar = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says, brief });
 const table = newTable({ infos, follow, player, drawn, told: () => sentenceBar.seq, called, says });
-const banner = newBanner({ connection: () => on.connection[0], says });
 const controls = new Controls({ scene, follow, resource, held });
-const status = new Status({ player, planner, scene, connection: () => on.connection, program: running, held });
+const status = new Status({ player, connection: () => on.connection, program: running, held });
 const visit = new Visit({
   player, follow, timeline, fold, shown, program: running, figure: () => figure.ready, again: () => first.again(),
   notice, tell, trouble: complain, leave, reopen: () => feed.reopen(), switched,
 });
 const appearance = newAppearance({ player, scene, resource, setResource, restyle });
-const actions = new Actions({ player, follow, scene, motion, timeline, resource, tell, escape });
-const hold = new Hold({ player, follow, resource, tell, notice, called });
+const actions = new Actions({ player, follow, scene, timeline, resource, tell, escape });
+const hold = new Hold({ player, follow, tell, notice });
 const knobs = newKnobs({ tell, news, trouble: complain });
 const zoom = new Zoom({ scene, motion });
 const figure = newFigure({ player, scene, zoom });
@@ -182,12 +157,20 @@ const lens = newLens({ resource, news, trouble: complain });
 const version = () => pictured()?.stations.etcd?.rv ?? "0";
 const wire = new Console({ version, trouble: complain });
 const presenter = newPresenter({ scene, zoom, restyle });
-const spacetime = new Spacetime({ player, fold, scene, follow, here, isFlag, says });
-const inspector = new Inspector({ player, infos, scene, follow, resource, shown, program: running, here, tell });
+const spacetime = new Spacetime({ player, fold, follow, here, isFlag, says });
+const inspector = new Inspector({ player, infos, scene, follow, resource, shown, tell });
 const waits = new Waits({ scene, infos, player, here });
-const first = new Welcome({ player, scene, here, openStory: (id, at) => scenarios.openStory(id, at) });
-parts.push(follow, timeline, sentenceBar, table, banner, controls, status, visit, appearance, actions, figure, hold,
-  knobs, scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first);
+const crowd = newCrowd(scene, {
+  player, here, open: (subject) => inspector.inspect({ station: "watcher", queue: "", subject }),
+  look(subject) {
+    const where = queryOf({ resource: on.resource, subject, log: on.shown.log });
+    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // closed watcher
+  },
+});
+const ownBar = new OwnBar({ player, follow, scene, planner, infos, setResource, begins: () => first.leave() });
+const first = new Welcome({ player, scene, here });
+parts.push(crowd, timeline, sentenceBar, table, banner, controls, status, visit, appearance, actions, figure, hold,
+  knobs, scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first, ownBar);
 
 const guide = () => parts.map((part) => part.guide?.()).findLast(Boolean);
 const keys = bindKeys(parts.map((part) => part.keys ?? {}), guide);
@@ -195,20 +178,21 @@ player.reset(player.tape, player.state, false);
 
 const feed = new Feed({
   snapshot: begin,
-  records: (list) => waiting.push(...list),
+  records: (list) => document.hidden || waiting.push(...list), // a page that is shown again lists again
   coalesced(message) {
     flush();
     timeline.skip(message);
-    follow.add(message.kept);
     player.replaced(message.state, message.kept);
   },
   follows: () => follow.follows(),
-  world: (status) => parts.forEach((part) => part.world?.(status)),
-  took: (ms) => (frames.heard += ms),
+  world(status) {
+    for (const part of parts) part.world?.(status);
+    look();
+  },
   state: (word, title) => (on.connection = [word, title]),
 });
 
-// begin takes the list of the page's list-watch. A log that is known already is only continued.
+// begin takes the list of the page's list-watch. A known log is only continued.
 /** @param {import("../log/feed.js").Snapshot} answer */
 async function begin(answer) {
   waiting.length = 0;
@@ -218,12 +202,9 @@ async function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     on.source = serverSource(answer.log, answer.size);
-    // before the list had come
-    const early = on.shown.log === "" && follow.has() ? { key: follow.key, rv: follow.rv, by: follow.by } : null;
+    if (on.shown.log) follow.clear(); // keeps an object chosen before the list arrived
     on.shown = { log: answer.log, recording: answer.recording ?? "" };
-    follow.clear();
     player.reset(new Tape(fold, on.source), answer.state, recorded);
-    if (early) follow.set(early.key, early.rv, early.by);
   }
   for (const part of parts) part.begin?.(answer);
   switched(answer.switches);
@@ -236,13 +217,11 @@ async function begin(answer) {
   if (arrives) visit.arrive(recorded);
 }
 
-// recent fetches what led to the picture the page begins with: it may be long until something happens again.
+// recent fetches the records before the first picture, because the next record may be a long time away.
 async function recent() {
   const [from, to] = [Math.max(player.oldest + 1, player.cursor - recently), player.cursor + 1];
-  await player.tape.load(from, to).catch(() => {}); // gone already: then the table begins with what comes
-  if (player.moved) return;
-  table.jumped();
-  sentenceBar.applied(player.tape.between(from, player.cursor + 1));
+  await player.tape.load(from, to).catch(() => {}); // without these records, the table begins with the next ones
+  if (!player.moved) table.jumped();
 }
 
 function flush() {
@@ -255,29 +234,26 @@ function flush() {
 /** @param {number} now */
 function frame(now) {
   requestAnimationFrame(frame);
-  const began = performance.now();
   const ms = Math.min(100, now - frames.at);
   const passed = ms + frames.postponed;
-  // To read a sum and to draw it is too much for one frame. So this one does nothing: what is on screen is whole, and
-  // of one cursor.
+  // One frame has no time to both read a sum and draw it. So this one draws nothing: the screen keeps a whole picture.
   const waits = frames.summing && frames.postponed === 0 && ms < sweep && frames.shownAt <= frames.at;
   Object.assign(frames, { postponed: waits ? ms : 0, at: now, summing: false });
   if (!waits) turn(now, passed);
-  cost.note(ms, frames.heard + performance.now() - began);
-  frames.heard = 0;
 }
 
-// turn lets ms pass on the stage, and draws what is then.
+// turn lets ms pass on the stage, then draws it.
 /** @param {number} now @param {number} ms */
 function turn(now, ms) {
   flush();
-  player.tick(player.runs() ? ms : 0);
+  player.tick(player.mode === "frozen" ? 0 : ms);
   if (scene.stale || (frames.dirty && (!player.sweeping || now - frames.shownAt >= sweep))) show(now);
-  motion.draw(player.clock, { pile: player.pile(), stream: player.beat.stream, coming });
+  const said = (/** @type {string} */ change) => sentenceBar.about(change);
+  motion.draw(player.clock, { own, stream: player.beat.stream, coming, said });
   for (const part of parts) part.draw?.(now, ms);
 }
 
-// coming is what the records at hand say of the moments after the cursor, and the picture there.
+// coming returns the loaded records after the cursor, and the resource at the cursor.
 /** @returns {[probe.Record[], fold.Resource | undefined]} */
 const coming = () => [player.tape.between(player.cursor + 1, player.cursor + soon), pictured()];
 
@@ -289,8 +265,8 @@ function show(now) {
   for (const part of parts) part.shown?.(pictured(), player.state);
 }
 
-// applied is told of records that were folded one after the other: they are drawn as they move. Of a sum it is told
-// that a newer picture came for more records than anybody can look at, of which list matter one by one.
+// applied takes records that were folded one by one. With sum, a newer picture has replaced more records than a viewer
+// can follow, and list has only those to show singly.
 /** @param {probe.Record[]} list @param {boolean} [sum] */
 function applied(list, sum = false) {
   const now = performance.now();
@@ -298,42 +274,38 @@ function applied(list, sum = false) {
   frames.summing ||= sum;
   if (list.some((r) => ["open", "close"].includes(infos.get(r.point).op))) scene.changed(player.state, on.resource);
   planner.closed(list);
-  if (player.sweeping || sum) motion.records(list, player.clock, player.beat.stream, pictured());
+  if (player.sweeping || sum) motion.records(list, player.clock, { own, stream: player.beat.stream }, pictured());
   for (const part of parts) part.applied?.(list, now);
   const last = list.at(-1);
   if (player.mode === "frozen" && last) landed(last, now);
 }
 
-// landed is told where the viewer froze the stage, stepped, or scrubbed.
 /** @param {probe.Record} r @param {number} now */
 function landed(r, now) {
   for (const part of parts) part.landed?.(r, now);
 }
 
-// stand puts on the stage what the records that led to the cursor had in their actions, and nothing else.
+// stand puts only the resting tokens on the stage, from the records before the cursor.
 function stand() {
   motion.clear();
   planner.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
 }
 
-// jumped is told that another picture is on stage.
 function jumped() {
   const now = performance.now();
   motion.clear();
   for (const part of parts) part.jumped?.(now);
   show(now);
-  table.draw(); // the picture is drawn already: no frame may show the two apart
-  const last = player.tape.get(player.cursor);
+  table.draw(); // the picture is drawn already: every frame must show both at one cursor
   stand();
-  if (player.mode !== "frozen") return;
-  if (last) landed(last, now);
-  else sentenceBar.begins(player.cursor);
+  if (player.mode === "frozen" && !froze()) sentenceBar.begins(player.cursor);
 }
 
-// froze is told that the stage stands: from now on the sentence is about the record at the cursor.
+// froze turns the sentence to the record at the cursor, if there is one, now that the stage is frozen.
 function froze() {
   const r = player.tape.get(player.cursor);
   if (r) landed(r, performance.now());
+  return Boolean(r);
 }
 
 /** @param {unknown} problem */
@@ -343,7 +315,7 @@ function trouble(problem) {
   if (gone && on.source) get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
 }
 
-// leave lets go of the running program: from now on a recording is shown, by this name.
+// leave leaves the running program for a recording of this name.
 /** @param {string} recording */
 function leave(recording) {
   feed.close();
@@ -351,7 +323,7 @@ function leave(recording) {
   Object.assign(on, { source: null, shown: { log: "", recording }, connection: ["live", ""] });
 }
 
-// Another resource on stage: nothing of the one before stays.
+// setResource puts another resource on stage, and clears everything of the one before.
 /** @param {string} name */
 function setResource(name) {
   on.resource = name;
@@ -371,11 +343,11 @@ function restyle() {
 /** @param {{ texts?: boolean }} [how] */
 const picture = (how) => readPicture({ scene, motion, planner, player, waiting: () => hold.waiting }, how);
 
-// For tests, and for the console.
+// For tests, and for the browser's console.
 Object.assign(window, {
   listwatch: {
     get state() { return player.state; },
-    cost: cost.read, motion, player, timeline, follow, clockText, feed, picture, keys,
+    motion, player, follow, picture, keys,
     openRecording: (/** @type {File} */ file) => visit.openRecording(file),
     stage: {
       fold, infos, scene, planner, motion, player, follow, here, called, says, setResource, restyle, zoom, banner, hold,
@@ -386,10 +358,15 @@ Object.assign(window, {
   },
 });
 
-// No viewer sees a hidden page: it has no stream.
-when(document, "visibilitychange", () => (document.hidden ? feed.end() : feed.begin()));
+// look ends the stream of a hidden page, which has no viewer, unless the page holds the world.
+function look() {
+  if (document.hidden && !hold.keeps) feed.end();
+}
+
+when(document, "visibilitychange", () => (document.hidden ? look() : feed.begin()));
 when(window, "pagehide", () => feed.end());
 setInterval(() => feed.check(), 1000);
 if (!dataset.take && !document.hidden) feed.begin();
-else if (dataset.take && (program || !scenarios.openAsked())) visit.openTake(dataset.take);
-requestAnimationFrame(frame);
+else if (dataset.take && (program || !scenarios.begin())) visit.openTake(dataset.take);
+// Canvases measure and draw texts in the text face; a browser that cannot load it uses its own.
+document.fonts.load("15px Inter").catch(() => {}).then(() => requestAnimationFrame(frame));

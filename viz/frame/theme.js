@@ -1,5 +1,5 @@
-// The theme, and whether this is a first visit, are known before anything is painted: a dark room stays dark, and what
-// a first visitor does not need never flashes by.
+// This script sets the theme, and whether this is a first visit, before the first paint: so a dark page never flashes
+// white, and a first visitor never sees parts that the first view hides.
 (function () {
   const root = document.documentElement;
   const chosen = localStorage.getItem("theme");

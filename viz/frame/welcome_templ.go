@@ -8,8 +8,9 @@ package frame
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// First is what a first visitor finds below the stage: the question, one line, and three ways on (welcome.js). Until
-// the script is there it does not take a press that would be lost. In a text of data-here, HERE is the page's address.
+// First is the part below the stage for a first visitor: a question, one line, and three ways to continue (welcome.js):
+// the tour, a change of the viewer's own, and a story about an error. It is inert until the script has loaded. In the
+// text of an element with data-here, HERE becomes the page's address.
 func First() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -31,43 +32,7 @@ func First() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section id=\"first\" aria-labelledby=\"first-title\" inert><h2 id=\"first-title\">How does Kubernetes tell every controller about every change?</h2><p class=\"line\"><span data-program>This is a real API server, small.</span> <span data-recorded hidden>A real API server, small, recorded this.</span> Watch one change travel.</p><p data-tab>It runs in this tab, and ends with it; its etcd is a small one, in memory. It keeps the newest moments only, some minutes of this traffic: the timeline goes back so far. Clients from outside, the labs, and what is done to a real etcd need the program on your computer: <code>go run ./cmd/viz</code>.</p><div class=\"ways\"><div class=\"run\" hidden><a class=\"button main\" href=\"?run\" data-run>Run it in this tab</a><p>The program itself, with nothing to install. Or <a href=\"assets/film.png\" target=\"_blank\">watch ten seconds</a> of it.</p></div><div><button type=\"button\" id=\"tour-start\" class=\"main\" data-play=\"tour\">Take the tour</button><p>One change, from etcd to your controller. Less than three minutes.</p></div><div data-program data-port><button type=\"button\" id=\"first-kubectl\" aria-expanded=\"false\" aria-controls=\"first-commands\">I have kubectl</button><p>Two commands. Your watch gets a lane of its own.</p></div><div role=\"group\" aria-labelledby=\"first-wrong\"><p id=\"first-wrong\">What went wrong for you?</p><div class=\"buttons\"><button type=\"button\" data-first-story=\"slow-watcher\">watch closed</button> <button type=\"button\" data-first-story=\"missed-deletion\">410 Gone</button> <button type=\"button\" data-first-story=\"stale-write\">409 Conflict</button></div></div></div><div id=\"first-commands\" hidden>")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		for i, rest := range []string{"get pods -w", "run hello --image=example.com/hello"} {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p><span>")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			var templ_7745c5c3_Var2 string
-			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs([]string{"In one terminal", "In another one"}[i])
-			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/welcome.templ`, Line: 43, Col: 61}
-			}
-			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</span> <code data-here=\"")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			var templ_7745c5c3_Var3 string
-			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("kubectl -s HERE " + rest)
-			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `viz/frame/welcome.templ`, Line: 44, Col: 48}
-			}
-			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\"></code> <button type=\"button\" data-copy>Copy</button></p>")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p id=\"first-state\" role=\"status\" data-watch=\"waits\"><span class=\"waits\">The page waits for your watch …</span> <span class=\"late\">No watch has come. Does <code>kubectl version --client</code> say 1.26 or newer? Does <code data-here=\"curl HERE/readyz\"></code> print ok in that terminal? Elsewhere than on this machine, start the program with <code>-listen</code>.</span> <span class=\"here\">Your watch is here: the lane that is called kubectl. Now run the second command, and see your pod travel.</span></p></div><button type=\"button\" id=\"first-leave\" data-stroke=\"Escape\" class=\"quiet\">Or look around first (Esc)</button></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section id=\"first\" aria-labelledby=\"first-title\" inert><h2 id=\"first-title\">How does Kubernetes tell every controller about every change?</h2><p class=\"line\"><span data-program>This is a real API server, small.</span> <span data-recorded hidden>A real API server, small, recorded this.</span> Watch one change travel.</p><p data-tab>It runs in this tab, and ends with it; its etcd is a small one, in memory. It keeps the newest moments only, some minutes of this traffic: the timeline goes back so far. Clients from outside, the labs, and what is done to a real etcd need the program on your computer: <code>go run ./cmd/viz</code>.</p><div class=\"ways\"><div class=\"run\" hidden><a class=\"button main\" href=\"?run\" data-run>Run it in this tab</a><p>The program itself, with nothing to install. Or <a href=\"assets/film.png\" target=\"_blank\">watch ten seconds</a> of it.</p></div><div><button type=\"button\" id=\"tour-start\" class=\"main\" data-play=\"tour\">Take the tour</button><p>One change, from etcd to your controller. Less than three minutes.</p></div><div data-program><button type=\"button\" id=\"first-create\" data-stroke=\"c\">Create a pod</button><p>Your change goes first; you see each place that it comes to.</p><p data-port class=\"command\"><code data-here=\"kubectl -s HERE run hello --image=example.com/hello\"></code> <button type=\"button\" data-copy>Copy</button></p></div><div role=\"group\" aria-labelledby=\"first-wrong\"><p id=\"first-wrong\">What went wrong for you?</p><div class=\"buttons\"><button type=\"button\" data-first-story=\"slow-watcher\">watch closed</button> <button type=\"button\" data-first-story=\"missed-deletion\">410 Gone</button> <button type=\"button\" data-first-story=\"stale-write\">409 Conflict</button></div></div></div><button type=\"button\" id=\"first-leave\" data-stroke=\"Escape\" class=\"quiet\">Or look around first (Esc)</button></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,6 +1,6 @@
-// Package inspector is the room of what can be looked into: a station, a queue or one watcher, with leaves of what it
-// is, how it stands, the code that reports there, who waits for whom, its records, and its bytes. What follows from the
-// picture at the cursor, the page fills in (state.js, why.js).
+// Package inspector shows one part of the stage, a station, a queue or a watcher, in leaves: its description, its
+// state, the code that reports there, the chain of waiting goroutines, and its records. The page itself fills in the
+// leaves that depend on the picture at the cursor (state.js, why.js).
 package inspector
 
 import (
@@ -13,26 +13,28 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 	"sigs.k8s.io/yaml"
 
+	"listwatch/chapters"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/play/wiretap"
+	"listwatch/internal/text/book"
 	"listwatch/viz/reply"
 	"listwatch/viz/stage"
 )
 
-// Inspector makes the leaves. Its fields never change.
+// Inspector serves the leaves. Its fields never change.
 type Inspector struct {
 	Log *probe.Log
-	Now func(ctx context.Context) (*fold.State, error) // the newest picture, the caller's own
+	Now func(ctx context.Context) (*fold.State, error) // returns a copy of the newest picture
 
-	// The running program's; nil where only a log is shown, and then not mounted.
-	Components func() any              // their own Snapshots, as something that marshals to JSON
-	Wire       func() []wiretap.Stream // the open watches of the client half, as bytes
+	// Components returns the Snapshots of the running program's components, as a value that marshals to JSON. It is
+	// nil, and its route missing, if the page only shows a log.
+	Components func() any
 }
 
 // Mount adds the room's routes.
@@ -41,13 +43,10 @@ func (i *Inspector) Mount(router chi.Router) {
 	if i.Components != nil {
 		router.Handle("GET /viz/state", reply.Look(i.Components))
 	}
-	if i.Wire != nil {
-		router.Handle("GET /viz/wire", reply.With(i.wire))
-	}
 }
 
-// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. 404
-// if there is no such station, queue or leaf; 410 if log is another run's.
+// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. It
+// is 404 if there is no such station, queue or leaf, and 410 if the parameter log names another run.
 func (i *Inspector) part(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	at, err := reply.Number(query, "at", 0)
@@ -60,14 +59,6 @@ func (i *Inspector) part(r *http.Request) (any, error) {
 	return i.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 }
 
-// Stream is one open watch of the client half as bytes, with the watcher that feeds it on the server's side.
-type Stream struct {
-	Resource string         `json:"resource"` // "" if the watcher is not known
-	Watcher  string         `json:"watcher"`
-	Agent    string         `json:"agent"` // what its client calls itself
-	Wire     wiretap.Stream `json:"wire"`  // without secrets
-}
-
 // partTab is one leaf of the inspector.
 type partTab struct {
 	Name  string // in the URL
@@ -75,29 +66,27 @@ type partTab struct {
 	draw  func(i *Inspector, ctx context.Context, p *part) (templ.Component, error)
 }
 
-// partTabs are the leaves in the order in which they are shown.
+// partTabs are the leaves in the order of their tabs.
 var partTabs = []partTab{
 	{"what", "What", (*Inspector).partWhat},
 	{"state", "State", (*Inspector).partFilled},
 	{"code", "Code", (*Inspector).partCode},
 	{"blocked", "Why blocked", (*Inspector).partFilled},
 	{"history", "History", (*Inspector).partHistory},
-	{"bytes", "Bytes", (*Inspector).partBytes}, // shown where there are any: at the wire and the watchers
 }
 
-// part is one thing on the stage that can be looked into: a station, or one of its queues, of one subject or of all.
+// part is a part of the stage: a station, or one of its queues, for one subject or for all.
 type part struct {
 	Station  probe.Station
-	Queue    string // data-queue; "": the station itself
-	Subject  string // "w3"; "": any that is there
+	Queue    string // data-queue, "" for the station itself
+	Subject  string // "w3", or "" for all
 	Resource string
-	Point    string // what the code tab is to show; "": the first one of the part
-	Query    string // what the history is searched for
-	Until    uint64 // the newest record that the history shows
+	Point    string // the point of the code leaf, "" for the part's first
+	Until    uint64 // the newest record of the history leaf
 }
 
-// Leaf returns one leaf of the inspector about what the query names (queue, subject, resource), as it was at a record;
-// 0: the newest. The error is 404 if there is no such station, queue or leaf.
+// Leaf returns one leaf about the part that the query names (queue, subject, resource), at a record, or at the newest
+// if at is 0. The error is 404 if there is no such station, queue or leaf.
 func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values,
 	at uint64) (templ.Component, error) {
 	p, err := readPart(station, query)
@@ -107,7 +96,7 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	n := slices.IndexFunc(partTabs, func(each partTab) bool { return each.Name == tab })
 	if n < 0 {
 		return nil, reply.Refuse(http.StatusNotFound, "there is no such leaf: want one of what, state, code, "+
-			"blocked, history, bytes")
+			"blocked, history")
 	}
 	p.Until = cmp.Or(at, i.Log.Last())
 	leaf, err := partTabs[n].draw(i, ctx, p)
@@ -117,12 +106,11 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	return partLeaf(p, partTabs[n], leaf), nil
 }
 
-// readPart finds out what is asked about.
+// readPart reads a part from a request's parameters.
 func readPart(station string, values url.Values) (*part, error) {
 	p := &part{
 		Station: probe.Station(station), Queue: values.Get("queue"), Subject: values.Get("subject"),
 		Resource: cmp.Or(values.Get("resource"), stage.FirstResource), Point: values.Get("point"),
-		Query: values.Get("q"),
 	}
 	if !slices.Contains(probe.Stations, p.Station) {
 		return nil, reply.Refuse(http.StatusNotFound, "there is no station %.40q", station)
@@ -134,7 +122,7 @@ func readPart(station string, values url.Values) (*part, error) {
 	return p, nil
 }
 
-// points returns what is reported here, in path order.
+// points returns the points of the part, in path order.
 func (p *part) points() []*probe.Info {
 	var list []*probe.Info
 	for _, point := range probe.Points() {
@@ -145,16 +133,15 @@ func (p *part) points() []*probe.Info {
 	return list
 }
 
-// reports tells whether a point is about the part: a queue's are those that move it, and those that tell of its
-// subject.
+// reports reports whether a point is about the part: for a queue, whether it moves the queue or is about its subject.
 func (p *part) reports(info *probe.Info) bool {
 	if p.Queue != "" && info.Queue == p.Queue {
-		return true // also where another station takes from it: result is taken from by the wire
+		return true // even at another station: the wire takes from result
 	}
 	return info.Station == p.Station && (p.Queue == "" || info.Queue == "" && p.Subject != "")
 }
 
-// matches tells whether a record is about the part.
+// matches reports whether a record is about the part.
 func (p *part) matches(r *probe.Record) bool {
 	if r.Resource != p.Resource && r.Resource != "" || p.Subject != "" && r.Subject != p.Subject {
 		return false
@@ -162,7 +149,7 @@ func (p *part) matches(r *probe.Record) bool {
 	return p.reports(r.Point.Info())
 }
 
-// title is what the part is called.
+// title returns the part's title.
 func (p *part) title() string {
 	name := stage.Title(p.Station)
 	if p.Queue != "" {
@@ -177,7 +164,7 @@ func (p *part) title() string {
 	return name + " of " + p.Subject
 }
 
-// text is what is told of the part.
+// text returns the part's texts.
 func (p *part) text() placeText {
 	if p.Queue != "" {
 		return places().Queues[p.Queue]
@@ -198,7 +185,7 @@ func (p *part) lanes() []string {
 	return names
 }
 
-// partFilled is a leaf that the page fills from the picture at its cursor. It has the names of all queues.
+// partFilled returns a leaf that the page fills from the picture at its cursor. The leaf has the names of all queues.
 func (i *Inspector) partFilled(context.Context, *part) (templ.Component, error) {
 	titles := map[string]string{}
 	for name, queue := range places().Queues {
@@ -210,7 +197,7 @@ func (i *Inspector) partFilled(context.Context, *part) (templ.Component, error) 
 //go:embed places.yaml
 var placesFile []byte
 
-// places is what is said about the stations and queues. It is read when it is first asked for.
+// places returns the texts about stations and queues; the first call parses them.
 var places = sync.OnceValue(func() (table placeTable) {
 	if err := yaml.UnmarshalStrict(placesFile, &table); err != nil {
 		panic(fmt.Sprintf("inspector: places.yaml: %v", err))
@@ -224,17 +211,102 @@ type placeTable struct {
 	Queues   map[string]placeText
 }
 
-// placeText is what the inspector says about a station or a queue in words.
+// placeText has the inspector's texts about a station or a queue.
 type placeText struct {
-	Title   string // of a queue; a station's stands in its box
+	Title   string // only for queues; a station's title is in the layout
 	What    string // two sentences
-	Why     string // why it exists
-	Chapter string // folder
+	Why     string // the reason for the part
+	Chapter string // the chapter's folder
 	Threads []thread
 }
 
-// thread is a discussion upstream that became a scenario here.
+// thread is an upstream discussion that became a scenario here.
 type thread struct {
 	Ref   string // "kubernetes/kubernetes#125123"
 	Words string
+}
+
+// sites returns the declarations that report, by point. The first call finds them in the embedded sources, which takes
+// some tens of milliseconds, too long for the program's start.
+var sites = sync.OnceValues(func() (map[string]*book.Site, error) { return book.Sites(chapters.FS()) })
+
+func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error) {
+	return partWhatLeaf(p, p.text()), nil
+}
+
+// codeView is the code leaf: one declaration, and a list of the part's others.
+type codeView struct {
+	*book.Site
+	Point string                // the lit point
+	Fact  string                // the point's fact, a sentence
+	At    int                   // the lit line
+	Sites []*book.Site          // the part's declarations, in path order
+	First map[*book.Site]string // the part's first point at each site
+}
+
+// partCode shows the declaration that reports the requested point, at whatever station, or else the part's first point.
+func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error) {
+	sites, err := sites()
+	if err != nil {
+		return nil, err
+	}
+	view := codeView{Point: p.Point, First: map[*book.Site]string{}}
+	for _, info := range p.points() {
+		if site := sites[info.Name]; site != nil && view.First[site] == "" {
+			view.First[site] = info.Name
+			view.Sites = append(view.Sites, site)
+		}
+	}
+	if sites[view.Point] == nil && len(view.Sites) > 0 { // no point is requested, or no chapter reports it
+		view.Point = view.First[view.Sites[0]]
+	}
+	if view.Site = sites[view.Point]; view.Site == nil {
+		return partNoCode(p), nil
+	}
+	view.At = view.LineOf(view.Point)
+	point, _ := probe.PointNamed(view.Point)
+	view.Fact = point.Info().Fact
+	return partCodeLeaf(p, view), nil
+}
+
+// breakAt is a debugger's breakpoint at a line.
+type breakAt struct{ In, Text, Where string }
+
+// breaksAt returns breakpoints at a line, after the first colon, for several debuggers (docs/DEBUGGING.md).
+func breaksAt(file string, line int) []breakAt {
+	at := fmt.Sprintf("%s:%d", file, line)
+	return []breakAt{
+		{"dlv", "break " + at, ", at delve's prompt"},
+		{"VS Code", at, ", as a function breakpoint"},
+		{"GoLand", at, ", in Go to File (Ctrl+Shift+N), then Ctrl+F8"},
+	}
+}
+
+// historyRows is the number of records in the history leaf.
+const historyRows = 80
+
+func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
+	return partHistoryLeaf(p, i.recent(p.Until, p.matches), i.Log.Names()), nil
+}
+
+// recent returns the newest records up to seq that match, newest first.
+func (i *Inspector) recent(seq uint64, match func(*probe.Record) bool) []probe.Record {
+	var found []probe.Record
+	log := i.Log
+	for r := range log.Between(log.Oldest()-1, seq) {
+		if !match(r) {
+			continue
+		}
+		if found = append(found, *r); len(found) == 2*historyRows {
+			found = slices.Delete(found, 0, historyRows)
+		}
+	}
+	found = found[max(0, len(found)-historyRows):]
+	slices.Reverse(found)
+	return found
+}
+
+// clockText formats a time since the log began as the timeline does.
+func clockText(t time.Duration) string {
+	return fmt.Sprintf("%d:%06.3f", int(t.Minutes()), (t % time.Minute).Seconds())
 }

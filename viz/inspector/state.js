@@ -1,4 +1,4 @@
-// How a place stands: what the picture at the cursor holds of it. Nothing here knows the document.
+// The state of a place, in the picture at the cursor. Nothing here uses the document.
 
 import { objectKey, shelfName } from "../log/fold.js";
 
@@ -8,61 +8,47 @@ import { objectKey, shelfName } from "../log/fold.js";
  * @typedef {[name: string, value: string | number | undefined]} Row
  */
 
-/** @param {{ [name: string]: string | number | undefined }} values @param {string} [suffix] @returns {Row[]} */
-const named = (values, suffix = "") => Object.keys(values).sort().map((name) => [name + suffix, values[name]]);
+// rowsOf lists a part of the picture by its own names; a token, an object or a record is one row.
+/** @param {object} part @param {string} [path] @returns {Row[]} */
+const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value]) => {
+  if (typeof value !== "object") return value === undefined ? [] : [[path + name, value]];
+  if (!("key" in value)) return rowsOf(value, `${path}${name} `);
+  const { point, subject, type, key, rv } = value;
+  return [[path + name, [point, subject, type, objectKey(key), rv].filter(Boolean).join(" ")]];
+});
 
-// flat are the texts of points by point and name.
-/** @param {fold.Subject["texts"]} texts @returns {{ [name: string]: string }} */
-const flat = (texts) => Object.fromEntries(Object.entries(texts).flatMap(([point, said]) => (
-  Object.entries(said).map(([name, text]) => [`${point} ${name}`, text])
-)));
+// meant returns a query for the records about a place and a resource; a queue's records are those that move it.
+/** @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place @returns {probe.Query} */
+export function meant(infos, resource, { station, queue, subject }) {
+  const points = [...infos].filter(([, info]) => info.queue === queue).map(([, info]) => info.name);
+  return { resource: `|${resource}`, subject, ...(queue ? { points } : { station }) };
+}
 
-// stateOf returns what is known of a place {station, queue, subject}: groups {title, rows} of [name, value]. titles has
-// the names of the queues, and about(point) says whether one is reported there.
+// stateOf returns the state of a place: groups {title, rows} of [name, value]. titles has the names of the queues;
+// about(r) reports whether a record is about the place.
 /**
  * @param {fold.Resource | undefined} res @param {Place} place @param {Titles} titles
- * @param {(point: string) => boolean} about
+ * @param {(r: fold.Last) => boolean} about
  */
 export function stateOf(res, { station, queue, subject }, titles, about) {
   /** @type {{ title: string, rows: Row[] }[]} */
   const groups = [];
-  /** @param {string} title @param {Row[]} rows */
-  const add = (title, ...rows) => groups.push({ title, rows });
+  /** @param {string} title @param {object | undefined} part */
+  const add = (title, part) => part && groups.push({ title, rows: rowsOf(part) });
   if (!res) return groups;
-  const whole = res.stations[station];
-  if (whole && !queue && !subject) {
-    const { point, subject: who, type, key } = whole.last;
-    /** @type {Row[]} */
-    const last = [["last", point], ["last about", [who, type, objectKey(key)].filter(Boolean).join(" ") || "–"]];
-    add("station", ...named(whole.vars), ["records", whole.count], ...(point ? last : []));
-  }
-  if (station === "ring") {
-    const { start, end, capacity, oldest, newest } = res.ring;
-    /** @param {number} position */
-    const slot = (position) => (capacity ? `${position}, in slot ${position % capacity}` : position);
-    add("ring", ["capacity", capacity], ["startIndex", slot(start)], ["endIndex", slot(end)], ["holds", end - start],
-      ["a watch may start from", oldest], ["the cache is at", newest]);
-  }
-  for (const [name, { n, rows }] of Object.entries(res.shelves)) { // several informers have one each
-    if (!name.startsWith(shelfName(station))) continue;
-    add(`${name}: objects, the newest change last`, ["in all", n],
-      ...rows.map(({ key, rv, type }) => /** @type {Row} */ ([objectKey(key), `${rv} ${type}`])));
+  if (!queue && !subject) add("station", res.stations[station]);
+  if (station === "ring") add("ring", { ...res.ring, cells: [] });
+  for (const [name, shelf] of Object.entries(res.shelves)) { // each informer has a shelf of its own
+    if (name.startsWith(shelfName(station))) add(`${name}: objects, the newest change last`, shelf);
   }
   /** @param {[string, fold.Subject]} entry */
   const here = ([id, s]) => (!subject || id === subject) &&
-    (queue ? s.queues[queue] : about(s.last.point) || s.kind === station);
+    (queue ? s.queues[queue] : about(s.last) || s.kind === station);
   for (const [id, s] of Object.entries(res.subjects).filter(here).sort(([, a], [, b]) => a.opened - b.opened)) {
     for (const name of Object.keys(s.queues).sort()) {
-      const { len, cap, high, sent, received, tokens } = s.queues[name];
-      if (queue && name !== queue) continue;
-      add(`${titles[name]} of ${id}`, ["len", len], ["cap", cap || "0: a hand-over, or without limit"], ["most", high],
-        ["sent", sent], ["received", received],
-        ...tokens.map(({ type, key, rv }, i) => /** @type {Row} */ ([`[${i}]`, `${type} ${objectKey(key)} ${rv}`])));
+      if (!queue || name === queue) add(`${titles[name]} of ${id}`, s.queues[name]);
     }
-    /** @type {Row[]} */
-    const rv = s.rv === "0" ? [] : [["rv", s.rv]];
-    if (queue) continue;
-    add(`${s.kind} ${id}`.trim(), ...named(s.vars), ...named(flat(s.texts)), ...named(s.counts, " ×"), ...rv);
+    if (!queue) add(`${s.kind} ${id}`.trim(), { ...s, queues: {} });
   }
   return groups;
 }

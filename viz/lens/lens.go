@@ -1,5 +1,5 @@
-// Package lens is the room of a server that is not ours: who asks it through our port, what is wrong with that, and
-// what our own informers watch there.
+// Package lens is the room of a foreign server: the clients that use it through our port, their mistakes, and the
+// resources that our own informers watch there.
 package lens
 
 import (
@@ -9,25 +9,25 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lens"
+	"listwatch/internal/play/otherserver"
 	"listwatch/viz/reply"
 )
 
-// Room is a server that is not ours. It is not mounted without a Report.
+// Room serves the lens on a foreign server. It has no routes without a Report.
 type Room struct {
-	Server string             // its address
-	Report func() lens.Report // what the lens found in forwarded requests
+	Server string             // the server's address
+	Report func() lens.Report // the findings in forwarded requests
 	Guest  Guest              // our client half there
 }
 
-// Guest is our client half on a server that is not ours.
+// Guest is our client half on a foreign server.
 type Guest interface {
-	// Choose begins again with another choice, under a new log. The error is 400 if it cannot be meant, 409 if it
-	// begins again already.
-	Choose(choice guest.Choice) error
-	// State returns how it is doing, and what the server says of itself.
-	State() guest.State
+	// Choose restarts the client half with another choice, under a new log. The error is 400 for an invalid choice, and
+	// 409 during another restart.
+	Choose(choice otherserver.Choice) error
+	// State returns the state of the client half, and the server's own metrics.
+	State() otherserver.State
 }
 
 // Mount adds the room's routes.
@@ -41,30 +41,30 @@ func (l Room) Mount(router chi.Router) {
 	router.Handle("GET /viz/panel/lens", reply.With(l.panel))
 }
 
-// Choice is what our informers watch there.
-func (l Room) Choice() (c guest.Choice) {
+// Choice returns the resources that our informers watch there.
+func (l Room) Choice() (c otherserver.Choice) {
 	if l.Guest != nil {
 		c = l.Guest.State().Choice
 	}
 	return c
 }
 
-func (l Room) choose(_ *http.Request, choice *guest.Choice) (any, error) {
+func (l Room) choose(_ *http.Request, choice *otherserver.Choice) (any, error) {
 	return reply.Coded{Code: http.StatusAccepted, Value: choice}, l.Guest.Choose(*choice)
 }
 
-// panel is how that server, its clients, and our informers there are doing.
+// panel answers with the state of the server, its clients, and our informers there.
 func (l Room) panel(*http.Request) (any, error) {
 	return Now(&Seen{Report: l.Report(), Guest: l.Guest.State()}), nil
 }
 
-// Seen is how a server that is not ours, its clients, and our own informers there are doing.
+// Seen is the state of a foreign server, its clients, and our own informers there.
 type Seen struct {
 	Report lens.Report
-	Guest  guest.State
+	Guest  otherserver.State
 }
 
-// watched says of each resource how many objects our informer has, and where from.
+// watched lists each resource with our informer's number of objects, then the server, and the memory in use.
 func (s *Seen) watched() string {
 	words := []string{}
 	for _, each := range s.Guest.Watched {
@@ -77,7 +77,7 @@ func (s *Seen) watched() string {
 	return fmt.Sprintf("%s · from %s · %d MB of memory", strings.Join(words, ", "), s.Guest.Server, s.Guest.Memory>>20)
 }
 
-// stuck are sentences on what is wrong with our informers.
+// stuck returns sentences about the troubles of our informers.
 func (s *Seen) stuck() []string {
 	found := []string{}
 	for _, each := range s.Guest.Watched {
@@ -88,7 +88,7 @@ func (s *Seen) stuck() []string {
 	return found
 }
 
-// troubles are those, and last what is wrong with what the server says of itself.
+// troubles returns the same, and last the trouble with the server's metrics.
 func (s *Seen) troubles() []string {
 	if s.Guest.Trouble == "" {
 		return s.stuck()
@@ -96,7 +96,7 @@ func (s *Seen) troubles() []string {
 	return append(s.stuck(), sentence(s.Guest.Trouble))
 }
 
-// news says what is wrong with our informers, or else the newest finding; "" if there is none.
+// news returns the troubles of our informers, or else the newest finding, or "".
 func (s *Seen) news() string {
 	if stuck := s.stuck(); len(stuck) > 0 || len(s.Report.Findings) == 0 {
 		return strings.Join(stuck, " ")

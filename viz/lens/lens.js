@@ -1,15 +1,15 @@
-// Lens: who asks a server that is not ours through our port, and what is wrong with it. The program judges, and renders
-// what it finds; the page asks how it stands once a second, and less often while the panel is closed.
+// Lens: the clients that use a foreign server through our port, and their mistakes. The program judges and renders the
+// findings; the page polls it once a second, and less often while the panel is closed.
 
 import { ask } from "../lib/api.js";
 import { $, parts, say, when } from "../dom/dom.js";
 import { newPanel } from "../dom/panel.js";
 
-const period = 3000; // ms between two questions while the panel is closed
+const period = 3000; // ms between two polls while the panel is closed
 
 /**
  * @typedef {object} Stage
- * @property {() => string} resource on stage
+ * @property {() => string} resource the one on stage
  * @property {(news: string) => void} news
  * @property {(problem: unknown) => void} trouble
  */

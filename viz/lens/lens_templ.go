@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"strings"
 
-	"listwatch/internal/play/guest"
 	"listwatch/internal/play/lens"
+	"listwatch/internal/play/otherserver"
 )
 
 // Button opens the panel. server is "" if the server is ours.
@@ -56,8 +56,8 @@ func Button(server string) templ.Component {
 	})
 }
 
-// Panel says what is wrong in words, and lets our own informers watch something else there. Now fills it.
-func Panel(server string, c guest.Choice) templ.Component {
+// Panel shows the findings in words, and a form to choose what our own informers watch there. Now fills it.
+func Panel(server string, c otherserver.Choice) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -151,7 +151,7 @@ func Panel(server string, c guest.Choice) templ.Component {
 	})
 }
 
-// Now has the parts of the panel that change.
+// Now renders the changing parts of the panel.
 func Now(s *Seen) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,6 +1,5 @@
-// Texts: counted, or shortened to the room that there is.
+// Texts: counts with nouns, and shortening to fit.
 
-// counted says how many there are of something.
 /** @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 

@@ -1,6 +1,6 @@
 // Times and durations as texts.
 
-// clockText writes a time of the log: minutes, seconds, and so many decimals.
+// clockText formats a time of the log: minutes, seconds, and decimals.
 /** @param {number} ns @param {number} [decimals] */
 export function clockText(ns, decimals = 0) {
   const seconds = ns / 1e9;
@@ -9,22 +9,21 @@ export function clockText(ns, decimals = 0) {
   return `${minutes}:${rest.padStart(decimals ? decimals + 3 : 2, "0")}`;
 }
 
-// milliseconds writes a duration as people say it.
+// milliseconds formats a duration with its unit: µs, ms, or s from 10 s on.
 /** @param {number} ns */
 export function milliseconds(ns) {
   const ms = ns / 1e6;
   if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`;
-  if (ms >= 10000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${ms.toFixed(ms < 100 ? 2 : 0)} ms`;
+  return ms < 10_000 ? `${ms.toFixed(ms < 100 ? 2 : 0)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-// times writes a speed as people say it.
+// times formats a speed as a multiple or a fraction: 2× or 1/2×.
 /** @param {number} speed */
 export const times = (speed) =>
   speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 
-// marks returns the round times from one time to another, a few for as long as people look at: never more than 200,
-// whatever times a record claims.
+// marks returns round times between two times: about eight for spans up to hours, and never more than 200, whatever
+// times a record claims.
 /** @param {number} from @param {number} to */
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];

@@ -1,2 +1,2 @@
-// A page whose program is not behind a port, or that has none, brings its own wire.
+// The wire of a page whose program has no port, or that has no program.
 declare var listwatchWire: import("./api.js").Wire | undefined;

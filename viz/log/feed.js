@@ -1,4 +1,4 @@
-// The feed: a list, then a watch from there, and the list again when the watch says `gone`.
+// The feed: a list, then a watch from there, and a new list when the watch reports `gone`.
 //
 // One stream per tab at most, and none while the tab is hidden: a browser opens only six connections to an origin, and
 // no viewer sees a hidden page.
@@ -10,7 +10,7 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
  * @typedef {object} Snapshot
  * @property {number} seq
  * @property {string} log
- * @property {number} size how many records the log keeps
+ * @property {number} size the number of records that the log keeps
  * @property {string} [recording]
  * @property {{ [name: string]: string }} [switches]
  * @property {fold.State} state
@@ -20,43 +20,39 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
  * @property {(message: Sum) => void} coalesced
  * @property {() => string} follows
  * @property {(status: hold.Status) => void} world
- * @property {(ms: number) => void} took
  * @property {(word: string, title: string) => void} state
  */
 
-const silence = 3000; // the server sends a bookmark every second; after so long without a word it is not running
-const pause = 500; // ms until what failed is tried again
+const silence = 3000; // ms; the server sends a bookmark every second, so it has stopped after a longer silence
+const pause = 500; // ms until the retry after a failure
 
-// A Feed calls on.snapshot(answer), on.records(list), on.coalesced(message) when the server has summed records up that
-// the page was too slow for, or that were too many to be looked at, on.world(status) when the world is held or its
-// clock moved, and on.state(word, title). on.follows() is the part of the query that says what it is not to sum up.
+// A Feed calls on.snapshot(answer), on.records(list), and on.state(word, title); on.coalesced(message) when the server
+// has summed up records, because the page is too slow or they are too many to watch; and on.world(status) when the
+// world is held or its clock has moved. on.follows() returns the part of the query for records that are never summed
+// up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {
     this.on = on;
     /** @type {AbortController | null} */
-    this.source = null; // what aborts the list or the stream that is read
-    this.heard = 0; // when it last said something; 0: it has not yet
+    this.source = null; // aborts the current list or stream
+    this.heard = 0; // when the last message came; 0 if none has
     this.retry = 0;
     this.closed = false;
     /** @type {{ seq: number, log: string } | null} */
-    this.at = null; // the newest message, and the log; null: it has to be listed
-    this.follows = ""; // what on.follows() said when the stream was opened
+    this.at = null; // the newest message's seq, and the log; null before the list
+    this.follows = ""; // the answer of on.follows() when the stream was opened
   }
 
-  // begin lists again.
   begin() {
-    this.end();
     this.at = null;
     if (!this.closed) this.read();
   }
 
-  // read lists what has not been listed, and reads the stream of what comes after, until it is called again. A stream
-  // that breaks is resumed; one that is refused begins again.
+  // read lists the log if necessary, then reads the stream after that, until the next call of read. A broken stream is
+  // resumed; a refused one begins again with a list.
   async read() {
-    // The stream before stays until this one is open, or gives up: a world that is held because a page is open never
-    // loses its page.
-    const before = this.source;
+    this.end();
     const mine = (this.source = new AbortController());
     this.heard = 0;
     try {
@@ -70,36 +66,28 @@ export class Feed {
       const query = queryOf({ since: this.at.seq, log: this.at.log }) + this.follows;
       for await (const message of stream(`/viz/events?${query}`, mine.signal)) {
         if (mine !== this.source) return;
-        before?.abort();
-        queueMicrotask(() => this.hear(message)); // an error of the page's own ends no stream
+        queueMicrotask(() => this.hear(message)); // an error in the page must not end the stream
       }
     } catch (problem) {
       if (mine === this.source && refusal(problem).status) this.at = null;
-    } finally {
-      before?.abort();
     }
     if (mine !== this.source) return;
     this.source = null;
-    this.on.state("reconnecting", this.at ? "The stream broke; resuming after the last record seen."
-      : "The server does not answer; trying again.");
+    this.on.state("reconnecting", "The stream broke; trying again after the last record seen.");
     this.retry = setTimeout(() => this.read(), pause);
   }
 
   /** @param {import("../lib/api.js").Message} message */
   hear({ id, event, data }) {
-    const began = performance.now();
-    this.heard = began;
+    this.heard = performance.now();
     if (this.at) this.at.seq = Number(id);
     this.on.state("live", "Every record as it is written.");
     const message = JSON.parse(data);
     if (event === "frame") this.on.records(message);
-    else if (event === "world") this.on.world(message);
-    else if (event === "gone") this.begin();
-    else if (event === "coalesced") {
-      this.on.coalesced(message);
-      if (this.on.follows() !== this.follows) this.read();
-    }
-    this.on.took(performance.now() - began);
+    if (event === "world") this.on.world(message);
+    if (event === "gone") this.begin();
+    if (event === "coalesced") this.on.coalesced(message);
+    if (event === "coalesced" && this.on.follows() !== this.follows) this.read();
   }
 
   end() {
@@ -108,13 +96,12 @@ export class Feed {
     this.source = null;
   }
 
-  // check says that the server is silent, if it is.
   check() {
     if (!this.source || this.heard === 0 || performance.now() - this.heard <= silence) return;
     this.on.state("silent", "Connected, but the process sends nothing: it is stopped, perhaps in a debugger.");
   }
 
-  // close ends it for good: something else is shown; after that reopen begins again.
+  // close ends the feed because something else is shown; reopen begins again.
   close() {
     this.closed = true;
     this.end();

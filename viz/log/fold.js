@@ -1,38 +1,34 @@
-// The fold: what the page shows is one function of what stands in the log.
+// The fold: the page's picture is a function of the log.
 //
-// This is internal/observe/fold a second time, function by function: state.go, apply.go, queue.go, waits.go.
-// Both are driven by the table of points, which the page gets from /viz/points; the same records give the same picture.
-// Nothing here knows the document.
+// This is a port of internal/observe/fold, function by function: state.go, apply.go, queue.go, waits.go. The table of
+// points, from /viz/points, drives both. The same records give the same picture. Nothing here uses the document.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
  * @typedef {ReturnType<typeof newFold>} Fold
- * @typedef {string | ShapeList | { [name: string]: Shape }} Shape of a part of a state
+ * @typedef {string | ShapeList | { [name: string]: Shape }} Shape the shape of a part of a state
  * @typedef {(Shape | number)[]} ShapeList
  */
 
-const maxTokens = 32; // per queue: as many as a pipe is drawn slot by slot
-const maxCells = 128; // of the ring: as many as are drawn one by one
+const maxTokens = 32; // per queue: the most slots that a pipe draws
+const maxCells = 128; // the most cells that the ring draws
 const maxRows = 24; // per shelf
 const maxText = 240; // code points of any text a client may have chosen
+const maxQuoted = 4096; // characters of a text in a picture from outside
 
-// ---- state.go
-
-// dict is a map from names that a client may have chosen. An object of the ordinary kind knows "toString" without
-// having been told of it, and does not keep "__proto__".
+// dict returns a map for names that a client may have chosen. An ordinary object has "toString" from the start, and
+// does not keep "__proto__".
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 
-// The shape of a state: kinds of values by name, lists of a shape, which may have a length, and maps of one (each).
+// The shape of a state: kinds of values by name, lists of one shape with an optional most, maps of one shape (each).
 const token = { type: "text", key: "text", rv: "version" };
 const last = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
 const station = { count: "count", rv: "version", vars: { each: "number" }, last };
-const queue = {
-  len: "count", cap: "count", sent: "number", received: "number", high: "count", tokens: [token],
-};
+const queue = { len: "count", cap: "count", sent: "number", received: "number", high: "count", tokens: [token] };
 const subject = {
   kind: "text", opened: "count", began: "version", rv: "version", vars: { each: "number" },
-  texts: { each: { each: "text" } }, counts: { each: "count" }, queues: { each: queue }, last,
+  texts: { each: { each: "text" } }, counts: { each: "count" }, queues: { each: queue }, last, fill: "some",
 };
 const shelf = { n: "count", rows: [{ ...token, seq: "count" }] };
 const wait = {
@@ -56,18 +52,20 @@ export const isCount = (n) => Number.isSafeInteger(n) && Number(n) >= 0;
 export const isVersion = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv);
 /** @type {{ [kind: string]: (value: unknown) => boolean }} */
 const kinds = {
-  text: (value) => typeof value === "string", number: Number.isSafeInteger, count: isCount, version: isVersion,
+  text: (value) => typeof value === "string" && value.length <= maxQuoted, number: Number.isSafeInteger,
+  count: isCount, version: isVersion, some: isCount, // may be missing
 };
 
-// complete gives what an earlier version of the program wrote down the parts that it did not know of: zero, as Go has
-// it. Of nothing it makes an empty part. It throws if what is there has another shape; what stands in a list has to be
-// there as a whole.
+/** @param {unknown} holds @param {string} [problem] @returns {asserts holds} */
+export function need(holds, problem = "this is no picture") {
+  if (!holds) throw new Error(problem);
+}
+
+// complete fills in missing parts with Go's zero values, since an earlier version of the program may have written the
+// state. It makes an empty part from undefined. It throws if a part has another shape, or a list's element is not
+// whole.
 /** @param {any} [value] @param {any} [shape] a Shape @returns {any} */
 export function complete(value, shape = picture) {
-  /** @param {unknown} holds */
-  const need = (holds) => {
-    if (!holds) throw new TypeError("this is no picture");
-  };
   if (typeof shape === "string") {
     need((value ??= zero[shape]) === zero[shape] || kinds[shape](value));
     return value;
@@ -83,6 +81,7 @@ export function complete(value, shape = picture) {
   need(typeof (value ??= {}) === "object" && !Array.isArray(value));
   const whole = shape.each ? dict() : { ...value };
   for (const name of Object.keys(shape.each ? value : shape)) {
+    need(name.length <= maxQuoted);
     whole[name] = complete(value[name], shape.each ?? shape[name]);
   }
   return whole;
@@ -91,7 +90,7 @@ export function complete(value, shape = picture) {
 /** @returns {fold.State} */
 export const newState = () => complete();
 
-// adopt makes the maps of a state that was read or copied what dict makes.
+// adopt makes the maps of a read or copied state like those of dict.
 /** @param {fold.State} state */
 function adopt(state) {
   Object.setPrototypeOf(state.resources, null);
@@ -112,15 +111,13 @@ const queueOf = (subject, name) => (subject.queues[name] ??= complete(undefined,
 /** @param {string} kind @param {number} opened @param {string} [began] @returns {fold.Subject} */
 const newSubject = (kind, opened, began) => complete({ kind, opened, began }, subject);
 
-// shelfName is how the store of a subject at a station is called: there may be several informers of one resource.
+// shelfName returns the name of a subject's store at a station: a resource may have several informers.
 /** @param {probe.Station} station @param {string} [subject] */
 export const shelfName = (station, subject) => `${station}/${subject ?? ""}`;
 
-// ---- queue.go
-
-// transfer counts one token into or out of a queue. Of one that a lock or one goroutine keeps (Push, Pop), length is
-// the truth. The two sides of a channel (Send, Recv) report without a common lock, so the k-th receive may be folded
-// before the k-th send; whichever comes second settles the pair, and no token is seen twice.
+// transfer counts one token into or out of a queue. For a queue under a lock or in one goroutine (push, pop), length is
+// exact. The two sides of a channel (send, recv) report without a common lock, so the k-th receive may be folded before
+// the k-th send; the later record settles the pair, and no token appears twice.
 /**
  * @param {fold.Queue} q @param {string} op @param {fold.Token} token @param {number} length @param {number} capacity
  */
@@ -137,12 +134,11 @@ function transfer(q, op, token, length, capacity) {
   settle(q, channel ? between(q) : length);
 }
 
-// between is how many a channel holds. A send beyond the capacity proves that the receiver has taken one, although the
-// record of it is yet to come.
+// between returns how many tokens a channel holds. A send beyond the capacity proves that the receiver has taken one,
+// although that record is still to come.
 /** @param {fold.Queue} q */
 const between = (q) => (q.cap > 0 ? Math.min(q.sent - q.received, q.cap) : q.sent - q.received);
 
-// settle makes length the length and lets the oldest tokens go.
 /** @param {fold.Queue} q @param {number} length */
 function settle(q, length) {
   q.len = Math.max(0, length);
@@ -157,9 +153,7 @@ function newest(list, n) {
   if (drop > 0) list.splice(0, drop);
 }
 
-// ---- waits.go
-
-// noteWait ends the wait that the point ends, if a goroutine waits so, and begins the one that it begins.
+// noteWait ends the waits that the point ends, and begins the one that it begins.
 /** @param {Infos} infos @param {fold.Resource} res @param {fold.Point} info @param {probe.Record} r */
 function noteWait(infos, res, info, r) {
   for (const begun of info.ends ?? []) endWait(res, infos.get(begun), r);
@@ -176,16 +170,14 @@ const waitKey = (info, r) => info.name + " " + (r.subject ?? "");
 /** @param {fold.Resource} res @param {fold.Point} begun @param {probe.Record} r */
 function endWait(res, begun, r) {
   const key = waitKey(begun, r);
-  const waits = res.waits[key];
-  if (!waits) return;
+  const waits = res.waits[key] ?? [];
   const n = waits.findIndex((w) => endedBy(w, r));
-  if (n < 0) return;
-  waits.splice(n, 1);
+  if (n >= 0) waits.splice(n, 1);
   if (waits.length === 0) delete res.waits[key];
 }
 
-// endedBy reports whether a record that ends waits of this kind ends this one: many may wait for a version or do some
-// work.
+// endedBy reports whether a record that ends waits of this kind ends this one: many goroutines may wait for a version,
+// or for the end of a call.
 /** @param {fold.Wait} w @param {probe.Record} r */
 function endedBy(w, r) {
   const key = w.key === bound(r.key);
@@ -194,15 +186,12 @@ function endedBy(w, r) {
   return w.kind === "version" ? both : w.kind === "return" ? key : true;
 }
 
-// endAllWaits is what the end of a subject does.
 /** @param {Infos} infos @param {fold.Resource} res @param {string} subject */
 function endAllWaits(infos, res, subject) {
   for (const info of infos.values()) if (info.waits) delete res.waits[waitKey(info, { subject })];
 }
 
-// ---- apply.go
-
-// newFold returns {apply(state, records)} for a table of points as /viz/points gives it.
+// newFold returns {apply(state, records)} for the table of points from /viz/points.
 /** @param {fold.Point[]} points */
 export function newFold(points) {
   const infos = /** @type {Infos} */ (/** @type {unknown} */ (new Map(points.map((info) => [info.name, info]))));
@@ -226,6 +215,10 @@ function apply(infos, state, r) {
   if (r.point === "Unknown") return;
   const info = infos.get(r.point);
   const res = resourceOf(state, r.resource ?? "");
+  if (info.name === "CrowdLookedAt") {
+    crowd(res, r);
+    r = { ...r, texts: undefined }; // the watchers have it
+  }
   const last = lastOf(r);
   add(res.points, info.name, 1);
   const station = stationOf(res, info.station);
@@ -244,22 +237,21 @@ function apply(infos, state, r) {
     add(subject.counts, info.name, 1);
     if (r.texts) subject.texts[info.name] = last.texts;
     move(subject, info, r);
-    if (info.op === "sum") sum(infos, res, subject, info, r);
+    if (info.op === "look") look(subject, info, r);
   }
   applySpecial(infos, res, info, r);
 }
 
-// note keeps what a record says at last of a station or of a subject. The args of queues are kept with the queue, those
-// of sums with what they add to.
+// note keeps the newest record of a station or subject. A queue point's args are kept with the queue.
 /**
  * @param {fold.Station | fold.Subject} of @param {fold.Last} last @param {fold.Point} info
  * @param {probe.Record} r
  */
 function note(of, last, info, r) {
   of.last = last;
-  // A reflector knows what it has received: a resync hands its informer older versions again.
+  // A reflector's version is the newest it has received: a resync hands older versions to its informer again.
   if (r.rv && (!("kind" in of) || of.kind !== "" || info.station === "reflector")) of.rv = r.rv;
-  if (info.queue || info.op === "sum") return;
+  if (info.queue || (info.op === "look" && r.subject)) return;
   const names = /** @type {probe.ArgName[]} */ (info.args);
   names.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
@@ -267,7 +259,6 @@ function note(of, last, info, r) {
 /** @template {string} K @param {{ [name in K]?: number }} counts @param {K} name @param {number} n */
 const add = (counts, name, n) => (counts[name] = (counts[name] ?? 0) + n);
 
-// move carries a token into or out of one of the subject's queues, if that is what the point does.
 /** @param {fold.Subject} subject @param {fold.Point} info @param {probe.Record} r */
 function move(subject, { op, queue: name = "" }, r) {
   if (!["send", "recv", "push", "pop"].includes(op)) return;
@@ -275,30 +266,46 @@ function move(subject, { op, queue: name = "" }, r) {
   transfer(queueOf(subject, name), op, tokenOf(r), length, capacity);
 }
 
-// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
-// known what stands in them.
-/**
- * @param {Infos} infos @param {fold.Resource} res @param {fold.Subject} subject @param {fold.Point} info
- * @param {probe.Record} r
- */
-function sum(infos, res, subject, info, r) {
+// look takes the lengths of the queues of a subject that does not report every event. Their tokens are unknown.
+/** @param {fold.Subject} subject @param {fold.Point} info @param {probe.Record} r */
+function look(subject, info, r) {
+  delete subject.fill;
   info.args.forEach((name, i) => {
-    const n = r.args?.[i] ?? 0;
-    const counted = infos.get(name);
-    if (n <= 0) return;
-    add(res.points, counted.name, n);
-    add(subject.counts, counted.name, n);
-    stationOf(res, counted.station).count += n;
-    const q = queueOf(subject, counted.queue ?? "");
-    q.cap ||= subject.vars.capacity ?? 0;
-    q[counted.op === "send" ? "sent" : "received"] += n;
-    q.tokens = [];
+    const q = queueOf(subject, name);
+    const length = r.args?.[i] ?? 0;
+    Object.assign(q, { cap: subject.vars.capacity ?? 0, tokens: [], sent: q.received + length });
+    settle(q, length);
   });
-  for (const q of Object.values(subject.queues)) settle(q, between(q));
 }
 
-// subjectOf returns whom the record is about, null if there is none: a queue that belongs to a kind that opens and
-// closes is not moved for a subject that is not open. Only after a gap a send makes its subject appear.
+// crowd takes each watcher's fill, in the order in which they opened. It applies only if the fold knows all of them.
+/** @param {fold.Resource} res @param {probe.Record} r */
+function crowd(res, r) {
+  const fill = bytesOf(r.texts?.fill ?? "");
+  const watchers = opened(res, "watcher");
+  if (!fill || watchers.length !== r.args?.[0]) return;
+  watchers.slice(0, fill.length).forEach(([id, subject], i) => {
+    delete subject.fill;
+    if (fill[i] === 0) return;
+    subject.fill = Math.min(fill[i], 101);
+    delete res.waits[`ResultReceived ${id}`];
+  });
+}
+
+// bytesOf decodes base64, or returns null if text is invalid. atob alone would accept blanks and missing padding.
+/** @param {string} text */
+function bytesOf(text) {
+  if (!/^([A-Za-z\d+/]{4})*([A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/.test(text)) return null;
+  return Array.from(atob(text), (byte) => byte.charCodeAt(0));
+}
+
+// opened returns the subjects of a kind with their ids, in the order in which they opened.
+/** @param {fold.Resource} res @param {string} kind */
+export const opened = (res, kind) => Object.entries(res.subjects).filter(([, subject]) => subject.kind === kind)
+  .sort(([a, one], [b, other]) => one.opened - other.opened || (a < b ? -1 : 1));
+
+// subjectOf returns the subject of a record, or null: if the queue's owner opens and closes, a subject that is not open
+// has no queue. Only after a gap in the log does a send create its subject.
 /** @param {fold.State} state @param {fold.Resource} res @param {fold.Point} info @param {string} id */
 function subjectOf(state, res, info, id) {
   if (id === "" && !info.queue) return null;
@@ -309,22 +316,20 @@ function subjectOf(state, res, info, id) {
   return (res.subjects[id] = newSubject(kind, 0));
 }
 
-// forget is what a gap does.
 /** @param {fold.State} state @param {number} missing */
 function forget(state, missing) {
   state.lost += missing;
   for (const res of Object.values(state.resources)) {
     for (const subject of Object.values(res.subjects)) subject.queues = {};
-    for (const shelf of Object.values(res.shelves)) shelf.rows = []; // what has gone meanwhile is not known
+    for (const shelf of Object.values(res.shelves)) shelf.rows = []; // some rows may have gone meanwhile
     res.ring.cells = [];
     res.waits = {};
   }
 }
 
-// applySpecial holds what the table of points cannot say.
+// applySpecial applies the records whose effect is not in the table of points.
 /** @param {Infos} infos @param {fold.Resource} res @param {fold.Point} info @param {probe.Record} r */
 function applySpecial(infos, res, info, r) {
-  const shelf = () => shelfOf(res, shelfName(info.station, r.subject));
   switch (info.name) {
     case "CacheReplaced":
       res.shelves[shelfName("store", r.subject)] = { n: arg(info, r, "n"), rows: [] };
@@ -337,16 +342,16 @@ function applySpecial(infos, res, info, r) {
       return takeResult(res, r);
     case "StoreUpdate":
     case "IndexerUpdated":
-      return updateShelf(shelf(), r, arg(info, r, "n"));
     case "StoreHolds":
     case "IndexerHolds":
-      return holdOnShelf(shelf(), r, arg(info, r, "n"));
+      return updateShelf(shelfOf(res, shelfName(info.station, r.subject)), r, arg(info, r, "n"),
+        info.name.endsWith("Holds"));
     case "CacherStopped":
       stop(infos, res);
   }
 }
 
-// stop takes the server's half out of the picture. Its counters stay.
+// stop removes the server half from the picture, except for its counters.
 /** @param {Infos} infos @param {fold.Resource} res */
 function stop(infos, res) {
   res.ring = complete(undefined, resource.ring);
@@ -361,7 +366,7 @@ function stop(infos, res) {
   }
 }
 
-// applyRing keeps the ring's two hands and what lies between them.
+// applyRing keeps the ring's two hands and the cells between them.
 /** @param {fold.Ring} ring @param {fold.Point} info @param {probe.Record} r */
 function applyRing(ring, info, r) {
   const rv = r.rv ?? "0";
@@ -372,14 +377,12 @@ function applyRing(ring, info, r) {
   ring.capacity = arg(info, r, "capacity");
   if (info.name === "CacheReplaced") Object.assign(ring, { oldest: rv, newest: rv, cells: [] });
   else ring.oldest = String(arg(info, r, "oldest"));
-  if (info.name === "RingAppend") {
-    ring.cells.push({ pos: ring.end - 1, t: r.t, ...tokenOf(r) });
-  }
+  if (info.name === "RingAppend") ring.cells.push({ pos: ring.end - 1, t: r.t, ...tokenOf(r) });
   newest(ring.cells, Math.min(ring.end - ring.start, maxCells));
 }
 
-// takeResult lets the cacher's own reflector be the receiver of resultChan, which reports nothing itself: the watch
-// it reads is the youngest one of the resource.
+// takeResult counts the cacher's reflector as the receiver of resultChan, which has no point for it. The reflector
+// reads from the youngest watch of the resource.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function takeResult(res, r) {
   if (r.subject !== "cacher") return;
@@ -389,39 +392,30 @@ function takeResult(res, r) {
   transfer(q, "recv", tokenOf(r), 0, q.cap);
 }
 
-// youngest is the subject of a kind that was opened last.
 /** @param {fold.Resource} res @param {string} kind */
-export const youngest = (res, kind) => Object.values(res.subjects).filter((subject) => subject.kind === kind)
-  .reduce((/** @type {fold.Subject | null} */ last, subject) =>
-    (last && last.opened >= subject.opened ? last : subject), null);
+export const youngest = (res, kind) => opened(res, kind)
+  .findLast(([, each], i, all) => i === 0 || all[i - 1][1].opened < each.opened)?.[1];
 
-// updateShelf puts an object on the shelf, or takes it off. A record without a key speaks of the whole store: it
-// was replaced, and nothing is known of the rows; or it was told by a bookmark how new it is, and the rows stay.
-/** @param {fold.Shelf} shelf @param {probe.Record} r @param {number} n */
-function updateShelf(shelf, r, n) {
+// updateShelf puts an object on the shelf, or takes it off. A record without a key is about the whole store: a replace
+// drops the rows, a bookmark keeps them. An object that was there without a row (holds) is sorted in by its version.
+/** @param {fold.Shelf} shelf @param {probe.Record} r @param {number} n @param {boolean} holds */
+function updateShelf(shelf, r, n, holds) {
   shelf.n = n;
-  if (!r.key) {
+  const fresh = { ...tokenOf(r), seq: r.seq };
+  if (!r.key && !holds) {
     if (r.type !== "BOOKMARK") shelf.rows = [];
     return;
   }
-  const fresh = { ...tokenOf(r), seq: r.seq };
-  shelf.rows = shelf.rows.filter((row) => row.key !== fresh.key);
-  if (!fresh.type.toUpperCase().startsWith("DELETE")) shelf.rows.push(fresh);
+  const known = shelf.rows.findIndex((row) => row.key === fresh.key);
+  if (holds && known >= 0) return;
+  if (known >= 0) shelf.rows.splice(known, 1);
+  const later = holds ? shelf.rows.findIndex((row) => laterRV(row.rv, fresh.rv)) : -1;
+  const gone = !holds && fresh.type.toUpperCase().startsWith("DELETE");
+  if (!gone) shelf.rows.splice(later < 0 ? shelf.rows.length : later, 0, fresh);
   newest(shelf.rows, maxRows);
 }
 
-// holdOnShelf puts an object on the shelf that has been there without a name: among the others by its version.
-/** @param {fold.Shelf} shelf @param {probe.Record} r @param {number} n */
-function holdOnShelf(shelf, r, n) {
-  shelf.n = n;
-  const fresh = { ...tokenOf(r), seq: r.seq };
-  if (shelf.rows.some((row) => row.key === fresh.key)) return;
-  const at = shelf.rows.findIndex((row) => laterRV(row.rv, fresh.rv));
-  shelf.rows.splice(at < 0 ? shelf.rows.length : at, 0, fresh);
-  newest(shelf.rows, maxRows);
-}
-
-// tokenOf is the change that a record is about, as it stands in queues and on shelves.
+// tokenOf returns a record's change in the form that queues and shelves keep.
 /** @param {probe.Record} r @returns {fold.Token} */
 const tokenOf = (r) => ({ type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" });
 
@@ -430,15 +424,9 @@ const lastOf = (r) => ({
   seq: r.seq, t: r.t, point: r.point, subject: bound(r.subject), texts: textsOf(r), ...tokenOf(r),
 });
 
-// textsOf are what a record says in words, by name.
 /** @param {probe.Record} r @returns {probe.Record["texts"] & {}} */
-function textsOf(r) {
-  const texts = dict();
-  for (const [name, text] of Object.entries(r.texts ?? {})) texts[name] = bound(text);
-  return texts;
-}
+const textsOf = (r) => Object.fromEntries(Object.entries(r.texts ?? {}).map(([name, text]) => [name, bound(text)]));
 
-// arg returns the arg of that name, 0 if the point has none.
 /** @param {fold.Point} info @param {probe.Record} r @param {string} name */
 function arg(info, r, name) {
   const i = info.args.indexOf(name);
@@ -449,7 +437,12 @@ function arg(info, r, name) {
 /** @param {string} a @param {string} b */
 export const laterRV = (a, b) => (a.length !== b.length ? a.length > b.length : a > b);
 
-// bound cuts a text that a client chose.
+const maxFill = 6668; // characters of the base64 fill of 5,000 watchers
+
+// boundAs cuts a text to the limit for its name.
+/** @param {string} name @param {string} text */
+export const boundAs = (name, text) => (name === "fill" && text.length <= maxFill ? text : bound(text));
+
 /** @param {string | undefined} text */
 export function bound(text) {
   if (!text) return "";
@@ -459,13 +452,13 @@ export function bound(text) {
 
 // ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
 
-// calm are the anomalies that are part of a normal day.
+// calm are the anomalies of normal operation.
 const calm = new Set([
   "RingResize", "DispatchBlocked", "ReflectorBackoff", "HandlerSlow", "CacherNotReady", "ProgramStopped",
   "WatchChanError",
 ]);
 
-// isAlarm is true of what is wrong with a client: it was evicted, it was answered 410, or etcd has failed.
+// isAlarm reports whether a record is a failure: a client was evicted or got 410, or etcd has failed.
 /** @param {fold.Point} info @param {probe.Record} r */
 export const isAlarm = (info, r) => isAnomaly(info, r) && !calm.has(info.name);
 
@@ -473,7 +466,7 @@ export const isAlarm = (info, r) => isAnomaly(info, r) && !calm.has(info.name);
 export const isAnomaly = (info, r) => (info.name === "RequestAnswered" ? r.args?.[0] === 410
   : info.name === "FrameWritten" ? r.type === "ERROR" : Boolean(info.anomaly));
 
-// sentence is what a record says. who is what its subject is called, if that is not its name in the log.
+// sentence returns the sentence of a record. who is the subject's name, by default the one in the log.
 /** @param {fold.Point} info @param {probe.Record} r @param {string} [who] */
 export function sentence(info, r, who = r.subject ?? "") {
   /** @type {{ [name: string]: string }} */
@@ -487,9 +480,9 @@ export function sentence(info, r, who = r.subject ?? "") {
   for (const name of info.texts ?? []) words[name] = texts[name] ?? "";
   const is = (/** @type {string} */ field) => words[field.split("=")[0]] === field.split("=")[1];
   let says = info.cases?.findLast(([values]) => values.split(" ").every(is))?.[1] ?? info.says;
-  if (!r.key) says = says.replace(/ (?:of |for )?\{key\}/g, ""); // a bookmark is about no object
+  if (!r.key) says = says.replace(/ (?:of |for )?\{key\}/g, ""); // a bookmark has no object
   if (!Number(r.rv)) says = says.replace(/ at \{rv\}/g, "");
-  says = says.replace(/\[([^\]]*)\]/g, (_, part) => ( // what is left out if a blank in it stays empty
+  says = says.replace(/\[([^\]]*)\]/g, (_, part) => ( // a part with an empty placeholder is left out
     [...part.matchAll(/\{(\w+)/g)].every(([, name]) => words[name]) ? part : ""
   ));
   return says.replace(/\{(\w+)(?: ([\w ]+))?\}/g, (whole, name, noun) => {
@@ -499,6 +492,10 @@ export function sentence(info, r, who = r.subject ?? "") {
   });
 }
 
+// clause returns a point whose sentence ends at its semicolon: the short form beside a moving token.
+/** @param {fold.Point} info @returns {fold.Point} */
+export const clause = (info) => ({ ...info, says: info.says.replace(/;.*$/, ".") });
+
 /** @param {string} key */
 export function objectKey(key) {
   if (!key.startsWith("/")) return key;
@@ -507,14 +504,14 @@ export function objectKey(key) {
   return parts.slice(Math.min(folders, parts.length - 1)).join("/");
 }
 
-// agentOf is what a client is called: the first word of what it calls itself on the wire.
+// agentOf returns the name of a client: the first word of its user agent.
 /** @param {string | undefined} text */
 export function agentOf(text) {
   const [word] = (text ?? "").split(" ");
   return (word.split("/")[0] || word).replace(/^listwatch-/, "");
 }
 
-// namesOf returns how the client of a watcher may be called: as it calls itself on the wire, or as its informer.
+// namesOf returns the possible names of a watcher's client: its user agent's, or its informer's.
 /** @param {fold.Subject | undefined} subject */
 export function namesOf(subject) {
   const name = agentOf(subject?.texts.WireOpened?.agent);

@@ -1,8 +1,8 @@
-// The tape: records and pictures that the page has at hand, and where to get those it has not.
+// The tape: the records and pictures in the page's memory, and a source for the others.
 //
-// The picture at a cursor is always the same thing: the newest picture kept at or before it, and the records from there
-// on, folded. What has left the page's memory is asked of the server by range; a recording that was dropped onto the
-// page is all here.
+// The picture at a cursor is the newest picture kept at or before it, folded on with the records from there. The tape
+// fetches records that have left the page's memory from the server, by range; a recording dropped onto the page is
+// completely in memory.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";
@@ -12,22 +12,25 @@ import { partsOf } from "./recording.js";
  * @typedef {import("./fold.js").Fold} Fold
  * @typedef {{ records: probe.Record[], next: number }} Page
  * @typedef {object} Source
- * @property {number} room how many records it keeps
+ * @property {number} room the number of records it keeps
  * @property {(at: number) => Promise<{ seq: number, state: fold.State }>} keyframe
  * @property {(from: number, to: number) => Promise<Page>} records
  */
 
-// first is the key that a map has had longest.
-/** @template K @param {Map<K, unknown>} map */
-const first = (map) => /** @type {K} */ (map.keys().next().value);
+// keep puts a value into a map with a limited size, which drops its oldest entry.
+/** @template K, V @param {Map<K, V>} map @param {K} key @param {V} value @param {number} room */
+export function keep(map, key, value, room) {
+  map.set(key, value);
+  if (map.size > room) map.delete(/** @type {K} */ (map.keys().next().value));
+}
 
-const stride = 1024; // records that are asked for at once
-const frameRoom = 16; // pictures kept when there is a server to ask again: as many as it keeps
-const partsRoom = 200_000; // of all pictures kept
-const namesRoom = 8192; // clients of which the name is kept
-const frameEvery = 4096; // records between two of them, at least
+const spare = 1024; // records kept beyond the room of the source
+const frameRoom = 16; // pictures kept if there is a server, which keeps as many
+const partsRoom = 200_000; // parts of all kept pictures
+const namesRoom = 8192; // clients whose names are kept
+const frameEvery = 4096; // the fewest records between two pictures
 
-// A Tape is empty at first. Without a source everything will be put in. It keeps hardly more records than its source.
+// A Tape is empty at first. Without a source, put brings every record. With one, it keeps few more records than it.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {
@@ -35,36 +38,34 @@ export class Tape {
     this.source = source;
     this.room = source?.room ?? Infinity;
     /** @type {Map<number, probe.Record>} */
-    this.records = new Map(); // by sequence number, in the order in which they came
+    this.records = new Map(); // records by sequence number, in order of arrival
     /** @type {{ seq: number, parts: number, state: fold.State }[]} */
     this.frames = []; // oldest first
     /** @type {Map<string, string>} */
-    this.names = new Map(); // of the clients of watchers: of those that have gone, too
+    this.names = new Map(); // the names of watchers' clients, including closed ones
   }
 
   /** @param {number} seq */
   get(seq) { return this.records.get(seq); }
 
-  /** @param {string | undefined} resource @param {string} subject @param {string | undefined} text */
-  name(resource, subject, text) {
-    this.names.set(`${resource ?? ""} ${subject}`, agentOf(text));
-    if (this.names.size > namesRoom) this.names.delete(first(this.names));
+  /** @param {string | undefined} resource @param {string} [subject] @param {string} [text] */
+  name(resource, subject = "", text = "") {
+    if (text) keep(this.names, `${resource ?? ""} ${subject}`, agentOf(text), namesRoom);
   }
 
-  // called is what the subject of a record is called: a watcher as its client, where that is known.
+  // called returns the name of a record's subject: for a watcher, its client's name if known.
   /** @param {{ resource?: string, subject?: string }} r */
   called(r) { return this.names.get(`${r.resource ?? ""} ${r.subject}`) ?? r.subject ?? ""; }
 
   /** @param {probe.Record[]} list */
   put(list) {
     for (const r of list) {
-      if (r.point === "WireOpened" && r.subject) this.name(r.resource, r.subject, r.texts?.agent);
-      this.records.set(r.seq, r);
-      if (this.records.size > this.room + stride) this.records.delete(first(this.records));
+      if (r.point === "WireOpened") this.name(r.resource, r.subject, r.texts?.agent);
+      keep(this.records, r.seq, r, this.room + spare);
     }
   }
 
-  // keep takes a picture, unless there is one close by. The state may go on being folded, unless it is given away.
+  // keep takes a picture, unless another one is close. Unless given, it copies the state: the caller can fold on.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;
@@ -74,21 +75,19 @@ export class Tape {
     if (before?.seq === state.seq) return;
     if (!always && before && state.seq - before.seq < Math.max(frameEvery, before.parts)) return;
     for (const [resource, { subjects }] of Object.entries(state.resources)) {
-      for (const [id, { texts: { WireOpened: opened } }] of Object.entries(subjects)) {
-        if (opened?.agent) this.name(resource, id, opened.agent);
-      }
+      for (const [id, { texts }] of Object.entries(subjects)) this.name(resource, id, texts.WireOpened?.agent);
     }
     frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (this.source && frames.length > frameRoom) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
-    // The older they are, the wider apart.
+    // Older pictures end up wider apart.
     if (parts > partsRoom) this.frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1);
   }
 
   /** @param {number} from @param {number} to */
   holds(from, to) { return this.between(from, to).length === to - from; }
 
-  // load makes sure that the records in [from, to) are at hand, as far as they exist.
+  // load fetches the records in [from, to) that exist and are not in memory.
   /** @param {number} from @param {number} to */
   async load(from, to) {
     while (from < to && this.get(from)) from++;
@@ -101,7 +100,7 @@ export class Tape {
     }
   }
 
-  // stateAt returns the picture at a cursor. It is the caller's to fold on.
+  // stateAt returns the picture at a cursor, which the caller may fold on.
   /** @param {number} seq @returns {Promise<fold.State>} */
   async stateAt(seq) {
     /** @type {{ seq: number, state: fold.State } | undefined} */
@@ -118,38 +117,14 @@ export class Tape {
     return state;
   }
 
-  // between returns the records at hand in [from, to).
   /** @param {number} from @param {number} to */
   between(from, to) {
-    /** @type {probe.Record[]} */
-    const list = [];
-    for (let seq = from; seq < to; seq++) {
-      const r = this.get(seq);
-      if (r) list.push(r);
-    }
-    return list;
-  }
-
-  // find returns the number of the first record from `from` on, forwards or backwards, that match accepts; 0: none.
-  /**
-   * @param {number} from @param {number} direction @param {number} oldest @param {number} last
-   * @param {(r: probe.Record) => boolean} match
-   */
-  async find(from, direction, oldest, last, match) {
-    for (let seq = from; seq >= Math.max(1, oldest) && seq <= last; seq += direction) {
-      if (!this.get(seq)) {
-        await (direction > 0 ? this.load(seq, Math.min(last + 1, seq + stride))
-          : this.load(Math.max(oldest, seq - stride + 1), seq + 1));
-      }
-      const r = this.get(seq);
-      if (r && match(r)) return seq;
-    }
-    return 0;
+    const all = Array.from({ length: Math.max(0, to - from) }, (_, i) => this.get(from + i));
+    return all.filter((r) => r !== undefined);
   }
 }
 
-// serverSource asks the server whose log it is, of so many records.
-/** @param {string} log @param {number} room @returns {Source & { of(query: string): Promise<Page> }} */
+/** @param {string} log @param {number} room @returns {Source} */
 export function serverSource(log, room) {
   /** @param {string} path */
   const ask = (path) => get(`${path}&${queryOf({ log })}`);
@@ -157,6 +132,5 @@ export function serverSource(log, room) {
     room,
     keyframe: (at) => ask(`/viz/keyframe?at=${at}`),
     records: (from, to) => ask(`/viz/records?from=${from}&to=${to}`),
-    of: (query) => ask(`/viz/records?${query}`),
   };
 }

@@ -19,7 +19,7 @@ declare namespace fold {
   type Station = { count: number; rv: string; vars: { [name in probe.ArgName]?: number }; last: fold.Last };
   type Subject = { kind: string; opened: number; began: string; rv: string; vars: { [name in probe.ArgName]?: number };
     texts: { [name in probe.PointName]?: { [name in probe.TextName]?: string } }; counts: { [name in probe.PointName]?:
-    number }; queues: { [name: string]: fold.Queue }; last: fold.Last };
+    number }; queues: { [name: string]: fold.Queue }; last: fold.Last; fill?: number };
   type Token = { type: string; key: string; rv: string };
   type Wait = { seq: number; t: number; point: probe.PointName | ""; kind: string; subject: string; lane: string; on:
     string; type: string; key: string; rv: string };
@@ -32,35 +32,35 @@ declare namespace hold {
 }
 
 declare namespace probe {
-  type ArgName = "InputReceived" | "InputSent" | "ResultReceived" | "ResultSent" | "blocked" | "budget" | "bytes" |
-    "cap" | "capacity" | "command" | "end" | "generation" | "kB" | "len" | "listeners" | "ms" | "n" | "oldest" |
-    "percent" | "queued" | "refuses" | "start" | "status" | "watchers" | "wrote";
+  type ArgName = "blocked" | "budget" | "bytes" | "cap" | "capacity" | "command" | "end" | "generation" | "input" |
+    "kB" | "len" | "listeners" | "ms" | "n" | "oldest" | "percent" | "queued" | "quiet" | "refuses" | "request" |
+    "result" | "start" | "status" | "watchers" | "wrote";
   type PointName = "Unknown" | "RequestReceived" | "RequestAnswered" | "KnobTurned" | "CommandEnded" |
-    "PredicateChosen" | "TxnCommitted" | "TxnConflict" | "RangeRead" | "EtcdLookedAt" | "EtcdFailed" | "ProgramStopped"
-    | "WatchChanOpened" | "WatchChanClosed" | "WatchChanError" | "Etcd3IncomingBlocked" | "Etcd3IncomingSent" |
-    "Etcd3IncomingReceived" | "Etcd3ResultBlocked" | "Etcd3ResultSent" | "RingAppend" | "RingResize" | "RVAdvanced" |
-    "StoreUpdate" | "StoreHolds" | "CacheReplaced" | "FreshnessWait" | "FreshnessReady" | "FreshnessGivenUp" |
-    "ListServed" | "CacherReady" | "CacherNotReady" | "CacherStopped" | "IncomingBlocked" | "IncomingSent" |
-    "IncomingReceived" | "DispatchStarted" | "DispatchBlocked" | "DispatchFinished" | "WatcherAdded" |
-    "WatcherInterval" | "WatcherForced" | "WatcherSummed" | "WatcherRemoved" | "InputBlocked" | "InputSent" |
-    "InputReceived" | "WatcherFiltered" | "ResultBlocked" | "ResultSent" | "ResultReceived" | "WireOpened" |
-    "FrameWritten" | "WireFlushed" | "WireClosed" | "FrameDecoded" | "StreamBlocked" | "StreamEnded" |
+    "PredicateChosen" | "TxnCommitted" | "TxnConflict" | "WriteRefused" | "RangeRead" | "EtcdLookedAt" | "EtcdFailed" |
+    "ProgramStopped" | "WatchChanOpened" | "WatchChanClosed" | "WatchChanError" | "Etcd3IncomingBlocked" |
+    "Etcd3IncomingSent" | "Etcd3IncomingReceived" | "Etcd3ResultBlocked" | "Etcd3ResultSent" | "RingAppend" |
+    "RingResize" | "RVAdvanced" | "StoreUpdate" | "StoreHolds" | "CacheReplaced" | "FreshnessWait" | "FreshnessReady" |
+    "FreshnessGivenUp" | "ListServed" | "CacherReady" | "CacherNotReady" | "CacherStopped" | "IncomingBlocked" |
+    "IncomingSent" | "IncomingReceived" | "DispatchStarted" | "DispatchBlocked" | "DispatchFinished" | "WatcherAdded" |
+    "WatcherInterval" | "WatcherForced" | "WatcherLookedAt" | "CrowdLookedAt" | "WatcherRemoved" | "InputBlocked" |
+    "InputSent" | "InputReceived" | "WatcherFiltered" | "ResultBlocked" | "ResultSent" | "ResultReceived" |
+    "WireOpened" | "FrameWritten" | "WireFlushed" | "WireClosed" | "FrameDecoded" | "StreamBlocked" | "StreamEnded" |
     "ReflectorListed" | "ReflectorWatching" | "ReflectorReceived" | "ReflectorStoreFailed" | "ReflectorSynced" |
     "ReflectorWatchEnded" | "ReflectorBackoff" | "FIFOAdded" | "FIFOWaited" | "FIFOPopped" | "FIFOClosed" |
     "FIFOProcessed" | "IndexerUpdated" | "IndexerHolds" | "Distributed" | "ListenerAdded" | "ListenerRemoved" |
     "AddBlocked" | "AddReceived" | "PendingPushed" | "PendingPopped" | "HandlerCalled" | "HandlerReturned" |
     "HandlerSlow" | "WorkAdded" | "WorkWaited" | "WorkWoken" | "WorkGot" | "WorkDone" | "WorkRetry" | "Reconciled";
   type Query = { points?: probe.PointName[]; station?: probe.Station; resource?: string; subject?: string; type?:
-    string; key?: string; rv?: string; fields?: { [name: string]: string }; from?: number; to?: number };
+    string; key?: string; rv?: string; fields?: { [name: string]: string } };
   type QueueName = "etcd3-incoming" | "etcd3-result" | "incoming" | "input" | "result" | "fifo" | "pending" |
     "workqueue";
   type Record = { seq: number; t: number; point: probe.PointName; resource?: string; subject?: string; type?: string;
     key?: string; rv?: string; args?: number[]; texts?: { [name in probe.TextName]?: string } };
   type Station = "http" | "etcd" | "etcd3" | "ring" | "store" | "incoming" | "dispatch" | "watcher" | "wire" |
     "reflector" | "fifo" | "indexer" | "processor" | "listener" | "handler" | "workqueue";
-  type TextName = "agent" | "did" | "error" | "fields" | "from" | "health" | "informer" | "labels" | "method" | "name"
-    | "path" | "pause" | "prefix" | "query" | "reason" | "scope" | "target" | "took" | "value" | "version" | "what" |
-    "why";
+  type TextName = "agent" | "did" | "error" | "fields" | "fill" | "from" | "health" | "informer" | "labels" | "method"
+    | "name" | "path" | "pause" | "prefix" | "query" | "reason" | "scope" | "target" | "took" | "value" | "version" |
+    "what" | "why";
   type Waiting = { goroutine: string; function: string; line: string; station: probe.Station; seq: number; t: number;
     point: probe.PointName; resource?: string; subject?: string; type?: string; key?: string; rv?: string; args?:
     number[]; texts?: { [name in probe.TextName]?: string }; says: string; seconds: number };
@@ -81,23 +81,25 @@ declare namespace scenario {
 
 declare namespace stage {
   type Box = { X: number; Y: number; W: number; H: number; Title: string };
-  type Geometry = { "anchors": { [name in "decode" | "dispatch" | "etcd" | "etcd3-incoming" | "etcd3-out" |
-    "etcd3-result" | "fifo" | "fifo-out" | "http" | "incoming" | "incoming-out" | "indexer" | "loop" | "processor" |
-    "reflector" | "ring" | "store" | "wire" | "wire-client" | "workqueue"]: [number, number] }; "bends": { [name in
-    "decode" | "decoded"]: [number, number, number, number] }; "boxes": { [name in "dispatch" | "etcd" | "etcd3" |
-    "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" | "store" |
-    "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "flag": { [name in "tall" | "wide"]: [number,
-    number] }; "height": number; "lane": { [name in "height" | "room"]: number }; "laneAxis": number; "listen": { [name
-    in "height" | "room"]: number }; "loopX": number; "maxSlots": number; "nodes": { [name in "distribute" | "offer" |
-    "pop" | "process" | "run" | "serve"]: number }; "pipes": { [name in "add" | "etcd3-incoming" | "etcd3-result" |
+  type Geometry = { "anchors": { [name in "decode" | "dispatch" | "etcd" | "etcd3-out" | "http" | "incoming-out" |
+    "indexer" | "processor" | "reflector" | "ring" | "server-reflector" | "store" | "visitor" | "wire" | "workqueue"]:
+    [number, number] }; "askX": number; "boxes": { [name in "dispatch" | "etcd" | "etcd3" | "fifo" | "handler" | "http"
+    | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" | "server-reflector" | "store" |
+    "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "crowd": stage.Box; "guest": stage.Box;
+    "height": number; "lane": { [name in "height" | "room"]: number }; "laneAxis": number; "listen": { [name in
+    "height" | "room"]: number }; "maxSlots": number; "pipes": { [name in "add" | "etcd3-incoming" | "etcd3-result" |
     "fifo" | "incoming" | "input" | "next" | "pending" | "result" | "workqueue"]: stage.Pipe }; "ring": { [name in "in"
-    | "out" | "x" | "y"]: number }; "serverAxis": number; "stops": { [name in "called" | "enters" | "flagged" |
-    "handed" | "keys" | "leaves" | "taken" | "worked"]: number }; "tall": { "boxes": { [name in "dispatch" | "etcd" |
-    "etcd3" | "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" |
-    "store" | "watcher" | "wire" | "workqueue"]: stage.Box }; "door": [number, number]; "height": number; "loopX":
-    number; "width": number; "wireX": number; "wireY": number }; "turns": { [name in "etcd-out" | "hub" | "hub-in" |
-    "indexer-in" | "loop-in" | "pile" | "processor-in" | "rest" | "rest-end" | "tray" | "tray-words" | "wire-above" |
-    "wire-below" | "wire-end"]: [number, number] }; "width": number; "wireX": number };
+    | "out" | "x" | "y"]: number }; "serverAxis": number; "stops": { [name in "called" | "enters" | "guest" | "handed"
+    | "keys" | "leaves" | "process" | "taken" | "worked"]: number }; "tall": { "boxes": { [name in "dispatch" | "etcd"
+    | "etcd3" | "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring"
+    | "server-reflector" | "store" | "watcher" | "wire" | "workqueue"]: stage.Box }; "height": number; "turns": { [name
+    in "ask-top" | "ask-up" | "etcd-door" | "hub-left" | "hub-low" | "indexer-in" | "loop-high" | "loop-in" |
+    "loop-low" | "loop-out" | "processor-in" | "processor-out" | "ring-in" | "ring-near" | "store-out"]: [number,
+    number] }; "width": number }; "turns": { [name in "ask-down" | "ask-end" | "ask-top" | "ask-up" | "crowd-in" |
+    "etcd-door" | "http-door" | "http-in" | "http-top" | "hub" | "hub-in" | "hub-left" | "hub-low" | "indexer-in" |
+    "loop-high" | "loop-in" | "loop-low" | "loop-out" | "processor-in" | "processor-out" | "ring-in" | "ring-near" |
+    "store-out" | "tray" | "tray-words" | "wire-above" | "wire-below"]: [number, number] }; "width": number; "wireX":
+    number };
   type Pipe = { X: number; Y: number; W: number; H: number; NumX: number; NumY: number; NumAnchor: string };
 }
 
@@ -106,12 +108,13 @@ declare namespace stories {
 }
 
 declare namespace timeline {
-  type Flag = { seq: number; t: number; point: probe.PointName | ""; resource?: string; says: string };
-  type Limits = { bucketWidth: number; buckets: number; flags: number; writes: string[] };
+  type Flag = { seq: number; t: number; point: probe.PointName | ""; resource?: string };
+  type Limits = { bucketWidth: number; buckets: number; flags: number; writes: string[]; viewers: string; demo: string
+    };
   type Span = { log: string; oldest: number; last: number; t: number; width: number; buckets: number[][]; flags:
     timeline.Flag[] };
 }
 
 declare namespace worldclock {
-  type Due = { in: number; who: string; line: string };
+  type Due = { in: number };
 }

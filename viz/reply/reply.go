@@ -1,5 +1,5 @@
-// Package reply is how every room of the page answers requests: with JSON, with HTML, or with an error in the form that
-// kubectl and the page both know.
+// Package reply writes the answers of every room of the page: JSON, HTML, or an error in the form that kubectl and the
+// page both understand.
 package reply
 
 import (
@@ -21,19 +21,19 @@ import (
 // MaxBody is the largest request body the page's own commands accept.
 const MaxBody = 16 << 10
 
-// Refuse returns an error with the status a client gets for it.
+// Refuse returns an error with an HTTP status.
 var Refuse = negotiation.Refusal
 
-// Error answers with an error in the form every client of the port knows, kubectl and page alike.
+// Error answers with an error in the form that kubectl and the page both understand.
 func Error(w http.ResponseWriter, r *http.Request, code int, message string) {
 	Wrong(w, r, Refuse(code, "%s", message))
 }
 
-// Wrong answers with an error, under the status that it carries.
+// Wrong answers with an error and its status.
 func Wrong(w http.ResponseWriter, r *http.Request, err error) { handlers.WriteError(w, r, err) }
 
-// With is the handler that answers what it returns: an error, under the status it carries, a component as HTML, or a
-// value as JSON, under 200 if it is not [Coded] under another one. A handler answers by itself.
+// With is a handler that answers with its result: an error with its status, a component as HTML, or a value as JSON,
+// with status 200 unless it is [Coded]. A result that is an http.Handler answers by itself.
 type With func(*http.Request) (any, error)
 
 // ServeHTTP implements [http.Handler].
@@ -56,12 +56,12 @@ func (a With) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Look answers with what look returns.
+// Look answers with the result of look.
 func Look[T any](look func() T) With {
 	return func(*http.Request) (any, error) { return look(), nil }
 }
 
-// Body answers with what f makes of the one JSON value of the body.
+// Body answers with the result of f for the body's JSON value.
 func Body[T any](f func(*http.Request, *T) (any, error)) With {
 	return func(r *http.Request) (any, error) {
 		body := new(T)
@@ -72,19 +72,19 @@ func Body[T any](f func(*http.Request, *T) (any, error)) With {
 	}
 }
 
-// Coded is a value under another status than 200.
+// Coded is a value with a status other than 200.
 type Coded struct {
 	Code  int
 	Value any
 }
 
-// MethodNotAllowed answers what no route has a method for.
+// MethodNotAllowed answers a request whose method no route accepts.
 func MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	Error(w, r, http.StatusMethodNotAllowed, r.Method+" is not supported here")
 }
 
-// ReadJSON reads the one JSON value of a body, which [With] bounds, into target. A body without a type is JSON,
-// too: `kubectl create --raw` names none, and a foreign web page does not come as far as this.
+// ReadJSON reads the single JSON value of a body, which [With] bounds, into target. It accepts a body without a type,
+// which `kubectl create --raw` sends; requests of foreign web pages never get here.
 func ReadJSON(r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {
@@ -113,7 +113,7 @@ func ReadJSON(r *http.Request, target any) error {
 func Page(w http.ResponseWriter, r *http.Request, page templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = page.Render(r.Context(), w) // it fails only if the client has disconnected
+	_ = page.Render(r.Context(), w) // fails only if the client has disconnected
 }
 
 // writeJSON answers with value as JSON.
@@ -130,11 +130,11 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	// The peer may have gone; there is no one else to tell.
+	// It fails only if the client has disconnected.
 	_, _ = w.Write(body)
 }
 
-// About refuses a request about another program's log: its numbers mean nothing here.
+// About refuses a request about the log of another run, whose sequence numbers mean nothing here.
 func About(log *probe.Log, r *http.Request) error {
 	if id := r.URL.Query().Get("log"); id != "" && id != log.ID() {
 		return Refuse(http.StatusGone, "that is the log of another run of the program")
@@ -142,7 +142,7 @@ func About(log *probe.Log, r *http.Request) error {
 	return nil
 }
 
-// Number reads a number of a query, or returns otherwise if the query does not hold it.
+// Number parses a number of a query, or returns otherwise if it is missing.
 func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	text := values.Get(name)
 	if text == "" {
@@ -155,8 +155,8 @@ func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	return n, nil
 }
 
-// Foreign reports whether a page of another origin sends a request: whether the guard would refuse it as a write. Such
-// a page can send a read, although it does not see the answer. The read is answered and has no effects.
+// Foreign reports whether a page of another origin sent a request: whether the guard would refuse it as a write. Such a
+// page can send a read, although it does not see the answer. The read is answered, but has no effects.
 func Foreign(r *http.Request) bool {
 	write := *r
 	write.Method = http.MethodPost

@@ -1,150 +1,126 @@
-// Handovers: which line handed what to which, as a run of records tells it. Nothing here knows the document.
+// Handovers: which line each record of a run is on, and what each line handed to which other. Nothing here uses the
+// document.
 //
-// Through a queue of ours, what was put in as the k-th is taken out as the k-th, as the fold counts them. Where no
-// queue of ours is between two lines, the same change is seen again at the other end: etcd's watch reports what was
-// committed, the client what was written to the wire, its reflector what it decoded, its listeners what the informer
-// stored. What went in before the run, or comes out after it, is neither.
+// The k-th item put into a queue of ours is the k-th taken out, by the fold's counts. Without a queue between two
+// lines, the same change is seen again at the other end: etcd's watch reports a commit, the client a frame from the
+// wire, its reflector a decoded event, its listeners an object that the informer stored. Items put in before the run,
+// or taken out after it, are left out. A receiver may write its record before the sender writes its own.
 
+import { squeeze } from "../lib/texts.js";
 import { namesOf, objectKey } from "../log/fold.js";
-import { compareLines, lineOf } from "./lines.js";
 
 /**
- * @typedef {import("./lines.js").Line} Line
  * @typedef {import("../log/fold.js").Fold} Fold
- * @typedef {{ [name: string]: string }} Switches
- * @typedef {Map<string, { subject: string, queue: string, sent: number, received: number }>} Counters
+ * @typedef {object} Line
+ * @property {string} id
+ * @property {string} title
+ * @property {string} owner
+ * @property {number} order in the path
+ * @property {boolean} place whether several goroutines report there
  * @typedef {{ r: probe.Record, line: Line, index: number }} Column
  * @typedef {{ sent: Column, taken: Column, says: string, queue?: string }} Arrow
- * @typedef {{ kind: string, line: Line, since: number, from: Column | null, to: Column | null }} Span
- * @typedef {{ id: string, column: Column }} Given
- * @typedef {Given & { says: string, queue?: string, races?: boolean }} Taken
- * @typedef {object} Passage
- * @property {probe.PointName[]} from
- * @property {(r: probe.Record, res: fold.Resource) => string | undefined} [whose]
- * @property {string} says
- * @property {boolean} [races]
+ * @typedef {Map<string, { subject: string, queue: string, sent: number, received: number }>} Counters
  */
 
-// again says of points at which a change is seen again, where it was seen before: from, of whom, and which way it came.
-// A revision is committed once, and its writer may be told after its watchers.
-/** @param {probe.Record} r @param {fold.Resource} res */
-const informer = (r, res) => res.subjects[r.subject ?? ""]?.texts.ListenerAdded?.informer;
-/** @type {Passage} */
-const fed = { from: ["IndexerUpdated"], whose: informer, says: "by hand, through addCh" };
-/** @type {{ [point in probe.PointName]?: Passage }} */
+// again maps a point at which a change is seen again to its previous points, and the way between, in words.
+/** @type {{ [point in probe.PointName]?: [from: probe.PointName[], says: string] }} */
 const again = {
-  Etcd3IncomingSent: { from: ["TxnCommitted"], whose: () => "", says: "by etcd's watch", races: true },
-  FrameDecoded: { from: ["FrameWritten"], says: "over the wire" },
-  ReflectorReceived: { from: ["FrameDecoded"], says: "by hand: nothing lies between" },
-  AddReceived: fed, PendingPushed: fed,
-  HandlerCalled: { from: ["AddReceived", "PendingPopped"], says: "by hand, through nextCh" },
+  Etcd3IncomingSent: [["TxnCommitted"], "by etcd's watch"],
+  FrameDecoded: [["FrameWritten"], "over the wire"],
+  ReflectorReceived: [["FrameDecoded"], "by hand: nothing lies between"],
+  AddReceived: [["IndexerUpdated"], "by hand, through addCh"],
+  PendingPushed: [["IndexerUpdated"], "by hand, through addCh"],
+  HandlerCalled: [["AddReceived", "PendingPopped"], "by hand, through nextCh"],
 };
 
 /** @param {{ key?: string, rv?: string }} r */
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-// trace folds records onto the picture before them, which it takes, and returns what happened between those that here
-// accepts: columns in the order of the log; lines from top to bottom; arrows and spans between columns. from and to are
-// null where a wait reaches beyond the run. To have nothing to do is no wait. switches are those with which the
-// program runs.
+// trace folds records onto the state before them, which it owns, and returns the hand-overs among the records that here
+// accepts: columns in log order; lines from top to bottom; arrows between columns. With delta, a FIFO hands over by
+// object.
 /**
- * @param {Fold} fold @param {Switches} switches @param {fold.State} state @param {probe.Record[]} records
+ * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
  * @param {(r: { resource?: string }) => boolean} here
  */
-export function trace(fold, switches, state, records, here) {
-  const run = new Run(fold, switches, here);
-  run.wait(state, null);
+export function trace(fold, delta, state, records, here) {
+  /** @type {Column[]} */
+  const columns = [];
+  /** @type {{ id: string, column: Column }[]} */
+  const given = []; // the items handed over, with the columns that gave them
+  /** @type {{ id: string, column: Column, says: string, queue?: string }[]} */
+  const taken = [];
   for (const r of records) {
     const before = here(r) && countersOf(state.resources[r.resource ?? ""], r);
     fold.apply(state, [r]);
     if (!before) continue;
-    const column = { r, line: run.lineAt(r), index: run.columns.length };
-    run.columns.push(column);
-    run.wait(state, column);
-    run.hand(column, before, state.resources[r.resource ?? ""]);
-  }
-  const { columns, spans, lines } = run;
-  return { columns, arrows: run.arrows(), spans: [...spans.values()], lines: [...lines.values()].sort(compareLines) };
-}
-
-// A Run is what is known of records on the way through them.
-class Run {
-  /** @param {Fold} fold @param {Switches} switches @param {(r: { resource?: string }) => boolean} here */
-  constructor(fold, switches, here) {
-    this.fold = fold;
-    this.switches = switches;
-    this.here = here;
-    /** @type {Column[]} */
-    this.columns = [];
-    /** @type {Map<string, Line>} */
-    this.lines = new Map();
-    /** @type {Given[]} */
-    this.given = []; // what was handed over, and the columns that gave it
-    /** @type {Taken[]} */
-    this.taken = []; // … and that took it
-    /** @type {Map<number, Span>} */
-    this.spans = new Map(); // by the record that began it
-  }
-
-  /** @param {{ point: string, subject?: string }} moment */
-  lineAt(moment) {
-    const line = lineOf(this.fold.infos, this.switches, moment);
-    const known = this.lines.get(line.id) ?? line;
-    this.lines.set(line.id, known);
-    return known;
-  }
-
-  // wait compares the waits with those before: they began, or ended, with a column, or before there was one.
-  /** @param {fold.State} state @param {Column | null} column */
-  wait(state, column) {
-    const waits = Object.entries(state.resources).filter(([resource]) => this.here({ resource }))
-      .flatMap(([, res]) => Object.values(res.waits).flat()).filter((w) => w.kind !== "work");
-    const open = new Set(waits.map((w) => w.seq));
-    for (const [seq, span] of this.spans) if (!open.has(seq)) span.to ??= column;
-    for (const w of waits) {
-      if (this.spans.has(w.seq)) continue;
-      this.spans.set(w.seq, { kind: w.kind, line: this.lineAt(w), since: w.t, from: column, to: null });
-    }
-  }
-
-  // hand notes what a record gave away or took: through queues, as these stood before, and where no queue is between.
-  /** @param {Column} column @param {Counters} before @param {fold.Resource} res */
-  hand(column, before, res) {
-    const { r } = column;
+    const res = state.resources[r.resource ?? ""];
+    const column = { r, line: lineOf(fold.infos, r), index: columns.length };
+    columns.push(column);
     for (const [id, { subject, queue, sent, received }] of countersOf(res, r)) {
       const had = before.get(id) ?? { sent: 0, received: 0 };
-      const says = `through ${subject} ${queue}`;
-      const byObject = queue === "fifo" && this.switches.fifo === "delta"; // a DeltaFIFO gives by object
-      const nth = (/** @type {number} */ k) => `${id} ${byObject ? `${r.type} ${change(r)}` : k}`;
-      if (sent === had.sent + 1) this.given.push({ id: nth(sent), column });
-      if (received === had.received + 1) this.taken.push({ id: nth(received), column, says, queue, races: true });
+      const nth = (/** @type {number} */ k) => `${id} ${queue === "fifo" && delta ? `${r.type} ${change(r)}` : k}`;
+      if (sent === had.sent + 1) given.push({ id: nth(sent), column });
+      if (received === had.received + 1) {
+        taken.push({ id: nth(received), column, says: `through ${subject} ${queue}`, queue });
+      }
     }
-    const seen = (/** @type {string} */ point, /** @type {string | undefined} */ whose) =>
-      `${point} ${whose ?? ""} ${change(r)}`;
-    const seers = r.point === "FrameWritten" ? namesOf(res.subjects[r.subject ?? ""])
-      : [r.point === "TxnCommitted" ? "" : r.subject]; // who may see again what the record tells
-    for (const who of seers) this.given.push({ id: seen(r.point, who), column });
-    const passage = again[r.point];
-    for (const point of passage?.from ?? []) {
-      const whose = passage?.whose ? passage.whose(r, res) : r.subject;
-      this.taken.push({ id: seen(point, whose), column, says: passage?.says ?? "", races: passage?.races });
-    }
+    for (const who of seers(r, res)) given.push({ id: `${r.point} ${who} ${change(r)}`, column });
+    const [from, says] = again[r.point] ?? [[], ""];
+    const whose = from[0] === "TxnCommitted" ? "" : from[0] === "IndexerUpdated"
+      ? res.subjects[r.subject ?? ""]?.texts.ListenerAdded?.informer : r.subject;
+    for (const point of from) taken.push({ id: `${point} ${whose ?? ""} ${change(r)}`, column, says });
   }
-
-  arrows() {
-    const givers = Map.groupBy(this.given, ({ id }) => id);
-    return this.taken.flatMap(({ id, column, says, queue, races }) => {
-      const all = givers.get(id)?.map((each) => each.column) ?? [];
-      const sent = all.findLast((giver) => giver.index < column.index) ?? (races && all[0]);
-      return sent && sent !== column ? [{ sent, taken: column, says, queue }] : [];
-    });
-  }
+  const givers = Map.groupBy(given, ({ id }) => id);
+  const arrows = taken.flatMap(({ id, column, says, queue }) => {
+    const all = givers.get(id)?.map((each) => each.column) ?? [];
+    const sent = all.findLast((giver) => giver.index < column.index) ?? all[0];
+    return sent && sent !== column ? [{ sent, taken: column, says, queue }] : [];
+  });
+  return { columns, arrows, lines: inOrder(columns.map(({ line }) => line)) };
 }
 
-// countersOf says of every queue that a record may move how much has gone into it and out of it: those of its subject,
-// and those of etcd's watches, from which the cacher's reflector takes.
-/** @param {fold.Resource | undefined} res @param {probe.Record} r */
+// seers returns the subjects that may see a record's change again.
+/** @param {probe.Record} r @param {fold.Resource} res */
+function seers({ point, subject = "" }, res) {
+  return point === "FrameWritten" ? namesOf(res.subjects[subject]) : [point === "TxnCommitted" ? "" : subject];
+}
+
+// countersOf returns the counts of items put in and taken out of every queue that a record may move: the queues of its
+// subject, and those of etcd's watches, from which the cacher's reflector takes.
+/** @param {fold.Resource | undefined} res @param {probe.Record} r @returns {Counters} */
 const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
   .filter(([subject, { kind }]) => subject === (r.subject ?? "") || kind === "watchchan")
   .flatMap(([subject, { opened, queues }]) => Object.entries(queues).map(([queue, { sent, received }]) =>
     [`${subject}@${opened} ${queue}`, { subject, queue, sent, received }])));
+
+const longest = 22; // characters of a title
+
+// laneOf returns the name of the goroutine that reports a point, or "" if several do.
+/** @param {fold.Point} info */
+const laneOf = ({ lane = "" }) => (lane === "viz.ui" ? "" : lane.split(" ")[0].replace(/^.*\./, ""));
+
+// lineOf returns the line of a record: the goroutine that reported it or, where several may have, its station. Each
+// subject behind the dispatcher has its own lines.
+/** @param {import("../log/fold.js").Infos} infos @param {{ point: string, subject?: string }} r @returns {Line} */
+export function lineOf(infos, { point, subject = "" }) {
+  const info = infos.get(point);
+  const lane = laneOf(info);
+  // the Cacher's reflector runs in the goroutine that fills the ring
+  const name = lane || (subject === "cacher" && info.station === "reflector" ? "ring" : info.station);
+  const names = [...infos.values()].map((each) => laneOf(each) || each.station);
+  const order = names.indexOf(name); // the table is in path order
+  const owner = order < names.indexOf("watcher") ? "" : subject;
+  const whose = squeeze(owner.replace(/-informer$/, ""), longest - 1 - name.length);
+  const title = !owner ? squeeze(name, longest) : name === "informer" ? owner : `${whose} ${name}`;
+  return { id: `${owner} ${name}`, title, owner, order, place: !lane };
+}
+
+// inOrder returns each line once, from top to bottom: owners as the path reaches them, then by name, w2 before w10.
+/** @param {Line[]} all */
+function inOrder(all) {
+  const lines = [...new Map(all.map((line) => [line.id, line])).values()];
+  const first = new Map([...lines].sort((a, b) => b.order - a.order).map(({ owner, order }) => [owner, order]));
+  return lines.sort((a, b) => (first.get(a.owner) ?? 0) - (first.get(b.owner) ?? 0)
+    || a.owner.localeCompare(b.owner, "en", { numeric: true }) || a.order - b.order);
+}

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "listwatch/internal/observe/hold"
 
-// gateGlyphs are drawn across the way into a station while its gate is closed, with how many goroutines stand there.
+// gateGlyphs draws a bar across the way into each station whose gate is closed, with the number of waiting goroutines.
 func gateGlyphs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,15 +1,16 @@
-// Hops: which change a record is about, and which records are one hop of it.
+// Hops: which change a record is about, and which records make up one hop of that change.
 
 import { objectKey } from "../log/fold.js";
 
-// A token in a hurry passes what stands between two bars in one hop; in a great one, between two double bars.
+// A hurried token passes all points between two bars in one hop. A greatly hurried one passes all points between two
+// double bars.
 const route = "TxnCommitted | Etcd3IncomingSent Etcd3IncomingReceived | Etcd3ResultSent ReflectorReceived || " +
   "RingAppend StoreUpdate | IncomingSent IncomingReceived || InputReceived ResultSent ResultReceived FrameWritten || " +
   "FrameDecoded ReflectorReceived FIFOAdded | FIFOPopped IndexerUpdated || " +
   "AddReceived PendingPushed PendingPopped HandlerCalled || WorkAdded WorkGot";
 const runs = route.split("||").map((each) => each.split(" "));
 const phases = route.split("|").map((each) => each.split(" "));
-const hurried = 1.3; // times the reading pace
+const hurried = 1.3; // multiples of the reading pace
 const greatly = 2;
 
 /** @param {string[][]} groups @param {probe.Record} a @param {probe.Record} b */
@@ -19,21 +20,21 @@ const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && 
 /** @param {{ rv?: string, key?: string }} r */
 export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
 
-// together reports whether two records, the second soon after the first, are one hop: copies that go the same kind of
-// way, and, in a hurry, what one copy does next.
+// together reports whether two consecutive records are one hop: copies that take the same kind of way or, at a hurried
+// pace, two steps of one copy.
 /** @param {probe.Record} a @param {probe.Record} b @param {number} pace */
 export function together(a, b, pace) {
   if (changeOf(a) !== changeOf(b)) return false;
   if (a.point === b.point) return a.subject !== b.subject;
-  const one = a.subject === b.subject || inOne(runs.slice(0, 2), a, b); // up to the dispatcher there is one copy
+  const one = a.subject === b.subject || inOne(runs.slice(0, 2), a, b); // before the dispatcher there is only one copy
   return one && pace > hurried && inOne(pace > greatly ? runs : phases, a, b);
 }
 
-// departs reports whether a record says that something has left a queue, a shelf, the machine: its token sets out when
-// it is folded. Every other token has arrived when it is.
+// departs reports whether a record is about leaving a queue, a shelf or the machine. Its token sets out when the record
+// is folded; every other token has arrived by then.
 /** @param {fold.Point} info @param {probe.Record} r */
 export function departs(info, r) {
   if (info.op === "recv" || info.op === "pop") return true;
-  if (info.name === "ReflectorReceived") return r.subject === "cacher"; // which takes from resultChan
+  if (info.name === "ReflectorReceived") return r.subject === "cacher"; // the Cacher's reflector takes from resultChan
   return info.name === "WatcherFiltered" || info.name === "FrameWritten";
 }

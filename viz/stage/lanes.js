@@ -1,10 +1,13 @@
-// Lanes: what there is several of. A lane for each watcher, each listener with its handler, each workqueue.
+// Lanes: one for each watcher, each listener with its handler, and each workqueue.
 
-import { widthOf } from "../dom/canvas.js";
+import { sans, widthOf } from "../dom/canvas.js";
 import { $, label, mark, part, put, say, widen } from "../dom/dom.js";
-import { cut, squeeze } from "../lib/texts.js";
+import { counted, cut, squeeze } from "../lib/texts.js";
+import { showCrowd } from "./crowd.js";
 import { showPipe } from "./pipe.js";
 import { feeds, hangsOn, nameOf, own } from "./places.js";
+
+const most = 32; // the most lanes of a kind in the document
 
 /**
  * @typedef {import("./places.js").Kind} Kind
@@ -12,37 +15,39 @@ import { feeds, hangsOn, nameOf, own } from "./places.js";
  * @typedef {import("./scene.js").Scene} Scene
  */
 
-// words are some of the texts that a point said last, in that order.
+// words joins the named texts of a record, in the order of the names.
 /** @param {probe.Record["texts"]} texts @param {probe.TextName[]} names */
 const words = (texts, ...names) => names.map((name) => texts?.[name]).filter(Boolean).join(" ");
 
-// kinds are the stations in which lanes stand, and the attributes that name their subjects.
+// kinds maps a kind of lane to its station and to the attribute that names a lane's subject.
 /** @type {{ [kind in Kind]: [station: probe.Station, attribute: string] }} */
 const kinds = {
   watchers: ["watcher", "data-watcher"], listeners: ["listener", "data-listener"],
   handlers: ["handler", "data-handler-of"], workqueues: ["workqueue", "data-workqueue"],
 };
 
-// made is a new one of what the page has a prototype of (lanes.templ).
+// made returns a copy of one of the page's prototypes (lanes.templ).
 /** @param {string} name */
 export function made(name) {
   const { content } = $(`#${name}`, HTMLTemplateElement);
   return /** @type {HTMLElement} */ (part(content, "g").cloneNode(true));
 }
 
-// lanes keeps one group a lane in the container of its kind, and returns them. What does not fit is kept in the
-// document, but not drawn.
+// lanes keeps one group for each lane in the container of its kind, and returns the lanes. Lanes that do not fit stay
+// in the document, but are not drawn; of a crowd, only some have groups, and the others are dots (crowd.js).
 /** @param {Scene} scene @param {Kind} kind */
 function lanes(scene, kind) {
   const [station, attribute] = kinds[kind];
   const known = scene.lanes[kind];
   const { lanes: all } = scene.places[kind];
+  const kept = [...all.values()].filter(({ shown, index }) => shown || index < most);
+  const ids = new Set(kept.map(({ id }) => id));
   for (const [id, el] of known) {
-    if (all.has(id)) continue;
+    if (ids.has(id)) continue;
     el.remove();
     known.delete(id);
   }
-  return [...all.values()].map((lane) => {
+  return kept.map((lane) => {
     const el = known.get(lane.id) ?? made(`${station}-lane`);
     if (!known.has(lane.id)) {
       el.setAttribute(attribute, lane.id);
@@ -65,9 +70,10 @@ function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
   const [from, to, axis] = kind === "watchers" ? [g.turns.hub[0], 0, g.serverAxis]
     : [g.boxes.processor.X, g.stops.enters, g.clientAxis];
   if (tall && kind === "listeners") {
-    const above = g.boxes.listener.Y - Y - 42;
-    return put(path, "d", `M255 ${above}C255 ${above + 24} 316 -4 316 10Q316 26 302 26`);
+    const above = g.boxes.listener.Y - Y - 50;
+    return put(path, "d", `M250 ${above}C250 ${above + 34} 316 -14 316 10Q316 26 302 26`);
   }
+  if (tall) return put(path, "d", "M-16 10Q-16 26 0 26"); // begins at the rail that passes all lanes
   const middle = (from - X + to) / 2;
   put(path, "d", `M${from - X} ${axis - Y}C${middle} ${axis - Y} ${middle} ${g.laneAxis} ${to} ${g.laneAxis}`);
 }
@@ -75,24 +81,17 @@ function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
 /** @param {number} n */
 const more = (n) => (n > 0 ? `+${n} more` : "");
 
-// A lane's name ends before the counters, of which that of a large channel is wider.
-const nameFont = "600 14px system-ui, sans-serif";
-const room = 132; // units
-const narrow = 108;
-const most = 26; // letters of a name
+const nameFont = `600 14px ${sans}`;
+const room = 148; // units for a name
+const letters = 26; // the most letters of a name
 
-/** @param {Scene} scene */
-export function showWatchers(scene) {
-  const { hidden } = scene.places.watchers;
-  const list = lanes(scene, "watchers");
-  scene.text("watcher.n", list.length);
-  scene.text("watcher.more", more(hidden));
-  put(part(scene.root, "#watcher-rest"), "visibility", hidden > 0 ? "visible" : "hidden");
-  scene.text("wire.n", list.length);
-  scene.text("wire.streams", list.length === 1 ? "stream" : "streams");
-  const others = list.length - scene.serving.size; // whose ways lead off the stage
-  scene.text("wire.others", others > 0 && others < list.length ? `${others} to others` : "", 76);
-  for (const lane of list) showWatcher(scene, lane);
+/** @param {Scene} scene @param {fold.Resource} res */
+export function showWatchers(scene, res) {
+  const { length: n } = scene.places.crowd;
+  scene.text("watcher.n", n);
+  scene.text("wire.n", counted(n, "stream"));
+  for (const lane of lanes(scene, "watchers")) showWatcher(scene, lane);
+  showCrowd(scene, res);
 }
 
 /** @param {Scene} scene @param {Lane & { el: Element }} lane */
@@ -107,16 +106,19 @@ function showWatcher(scene, { id, subject, shown, el }) {
   const member = scene.story?.members.find((each) => each.subject === id);
   mark(el, "pinned", Boolean(member));
   mark(el, "mine", own(subject) && !member);
-  const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // it has no connection
-  const name = squeeze(nameOf(subject) || watched, most) + (own(subject) ? " · you" : "");
-  const closed = subject.counts.WatcherForced ? " · closed" : ""; // it is there until its client has read the rest
+  const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // no connection
+  const name = squeeze(nameOf(subject) || watched, letters) + (own(subject) ? " · you" : "");
+  const closed = subject.counts.WatcherForced ? " · closed" : ""; // the lane stays until the client has read the rest
   const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
-  const wide = scene.tall || capacity < 100 ? room : narrow;
   say(title, called);
-  widen(title, widthOf(called, nameFont) > wide ? wide : 0); // closer where it is wider than its room
-  const { boxes, laneAxis } = scene.geometry;
-  const end = scene.serving.has(id) ? scene.edges.wireX : scene.edges.right + 6;
-  put(part(el, ".way-out"), "d", `M${boxes.watcher.W} ${laneAxis}H${end - boxes.watcher.X}`);
+  widen(title, widthOf(called, nameFont) > room ? room : 0); // condensed if wider than the room
+  say(part(el, ".has"), subject.rv === "0" ? "" : `has ${subject.rv}`);
+  const { boxes: { watcher: { X, Y, W, H } }, laneAxis, guest, wireX } = scene.geometry;
+  const yours = scene.serving.has(id); // the client is the informer below
+  mark(el, "yours", yours);
+  const [down, below] = [wireX - X, Y + H - (el.lane?.at[1] ?? Y)];
+  const end = yours ? `${down - 10}Q${down} ${laneAxis} ${down} ${laneAxis + 10}V${below}` : guest.X;
+  put(part(el, ".way-out"), "d", `M${W} ${laneAxis}H${end}`);
 }
 
 /** @param {Scene} scene */
@@ -131,7 +133,7 @@ export function showListeners(scene) {
       showPipe(scene, part(el, `[data-queue="${name}"]`), subject.queues[name], 0, shown);
     }
     const { pending } = subject.queues;
-    const calm = hangsOn(scene, subject) ? "pending 0" : "own informer"; // one that is not drawn
+    const calm = hangsOn(scene, subject) ? "pending 0" : "own informer"; // an informer that is not drawn
     say(part(el, '[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : calm);
   }
 }

@@ -1,21 +1,23 @@
-// The brush: what is painted of tokens.
+// The brush: paints tokens.
 
-import { inks, widthOf } from "../dom/canvas.js";
-import { signOf } from "./tokens.js";
+import { inks, sans, widthOf } from "../dom/canvas.js";
+import { cut } from "../lib/texts.js";
+import { signOf, byTurn } from "./tokens.js";
 
 /**
  * @typedef {import("./ground.js").Spot} Spot
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {[left: number, top: number, right: number, bottom: number]} Box in units of the stage
- * @typedef {{ box: Box, paint: () => void }} Painting a thing to be painted, and the box around it
- * @typedef {{ label: string, shape: string, colour: string, followed?: boolean, named?: boolean }} Token
+ * @typedef {{ box: Box, paint: () => void }} Painting how to paint a thing, and the box around it
+ * @typedef {{ label: string, shape: string, colour: string, followed?: boolean, named?: boolean, pale?: boolean }}
+ *   Token
  * @typedef {[x: number, y: number, text: string, left: number, width: number]} Written
  * @typedef {(box: Box, wells?: boolean) => boolean} Free
  */
 
-const pillFont = "600 15px system-ui, sans-serif";
-const high = 24; // units of a pill: between two lanes there are 37
-const font = "600 14px system-ui, sans-serif";
+const pillFont = `600 15px ${sans}`;
+const high = 24; // units of a pill; lanes are 42 apart
+const font = `600 14px ${sans}`;
 
 /** @param {Box} a @param {Box} b */
 export const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
@@ -27,54 +29,54 @@ export class Brush {
     this.scene = scene;
     /** @type {{ [name: string]: string }} */
     this.colours = {};
-    this.large = 1;
     /** @type {Written[]} */
-    this.labels = []; // where names stand in this frame: none is written over another
+    this.labels = []; // the places of names in this frame, so that none covers another
+    this.side = 0; // the side of the token on which the last sentence was
   }
 
   clean() { this.labels = []; }
 
   restyle() {
-    this.large = document.documentElement.dataset.presenter === "on" ? 1.2 : 1;
     this.colours = inks("moving", "delivered", "anomaly", "stored", "on-token", "ink", "panel", "followed");
   }
 
-  // pill is a token with its name: what the eye follows.
+  // pill paints a token with its name.
   /** @param {Token} token @param {Spot} at @returns {Painting} */
   pill(token, [x, y]) {
     const { label, shape } = token;
-    const { view, large } = this.scene;
-    const wide = label ? widthOf(label, pillFont) + roomOf(shape) + 10 : high;
-    const scale = this.large * large;
-    const [w, h] = [wide * scale, high * scale];
+    const { view } = this.scene;
+    const w = label ? widthOf(label, pillFont) + roomOf(shape) + 10 : high;
     const [from, to] = [view.x, view.x + view.w];
-    const beyond = x - Math.min(Math.max(x, from), to); // at an edge it stays whole; what is beyond is not to be seen
+    const beyond = x - Math.min(Math.max(x, from), to); // a token at an edge stays whole; one beyond it is invisible
     const left = Math.min(Math.max(x - w / 2, from + 2), to - w - 2) + 2 * beyond;
     if (label) this.labels.push([x, y + 5, label, left + 24, w - 32]);
     return {
-      box: [left - 5, y - h / 2 - 5, left + w + 5, y + h / 2 + 5],
-      paint: () => this.paintPill(token, left, y - h / 2, scale, wide),
+      box: [left - 5, y - high / 2 - 5, left + w + 5, y + high / 2 + 5],
+      paint: () => this.paintPill(token, left, y - high / 2, w),
     };
   }
 
-  /** @param {Token} token @param {number} left @param {number} top @param {number} scale @param {number} wide */
-  paintPill({ label, shape, colour, followed, named }, left, top, scale, wide) {
+  /** @param {Token} token @param {number} left @param {number} top @param {number} wide */
+  paintPill({ label, shape, colour, followed, named, pale }, left, top, wide) {
     const { ctx, colours: { panel, "on-token": white, [colour]: ink } } = this;
-    // body is the outline of the pill, or one within it.
+    // body traces the outline of the pill, inset by some units.
     const body = (/** @type {number} */ inset) => {
       ctx.beginPath();
       ctx.roundRect(inset, inset, wide - 2 * inset, high - 2 * inset, high / 2 - inset);
     };
     ctx.save();
+    ctx.globalAlpha = pale ? 0.35 : 1;
     ctx.translate(left, top);
-    ctx.scale(scale, scale);
     for (const { style, inset } of [{ style: panel, inset: 0 }, { style: ink, inset: 2 }]) {
       ctx.fillStyle = style;
       body(inset);
       ctx.fill();
     }
     Object.assign(ctx, { font: pillFont, fillStyle: white, textBaseline: "middle", lineWidth: 2 });
-    ctx.fillText(label, roomOf(shape), high / 2 + 0.5);
+    const [name, turn] = this.scene.story ? byTurn(label) : [label, ""];
+    ctx.fillText(name, roomOf(shape), high / 2 + 0.5);
+    ctx.font = font.replace("14", "12");
+    ctx.fillText(turn, roomOf(shape) + widthOf(name, pillFont) + 1, high / 2 + 2);
     if (followed || named) {
       ctx.strokeStyle = this.colours[followed ? "followed" : "ink"];
       body(-3);
@@ -86,7 +88,7 @@ export class Brush {
     ctx.restore();
   }
 
-  // write writes a text from x on, with an outline, since it stands on what is drawn.
+  // write draws text that starts at x, with an outline so that it stays legible over the picture.
   /** @param {string} text @param {number} x @param {number} middle */
   write(text, x, middle) {
     const { ctx, colours: { ink, panel } } = this;
@@ -96,7 +98,38 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // stand is a token for those who read, as long as free(box) says so with its name in it; else its name is beside it.
+  // speech paints a sentence beside a moving token, on the side where it covers the fewest taken boxes.
+  /** @param {string} words @param {Spot} at @param {(near: Box) => Box[]} taken @returns {Painting} */
+  speech(words, [x, y], taken) {
+    const { ctx, colours, scene: { view } } = this;
+    const lines = wrapped(words);
+    const [w, h] = [Math.max(...lines.map((line) => widthOf(line, font))) + 20, lines.length * row + 10];
+    const within = (/** @type {number} */ from, /** @type {number} */ room, /** @type {number} */ at) =>
+      Math.min(Math.max(at, from + 4), from + room - 4);
+    const boxes = [[x - w / 2, y - 22 - h], [x - w / 2, y + 22], [x + 70, y - h / 2], [x - 70 - w, y - h / 2]]
+      .map(([l, t]) => [within(view.x, view.w - w, l), within(view.y, view.h - h, t)])
+      .map(([l, t]) => /** @type {Box} */ ([l, t, l + w, t + h]));
+    const all = taken([x - w - 70, y - h - 22, x + w + 70, y + h + 22]);
+    const met = boxes.map((box, i) => all.filter((each) => meet(each, box)).length + (i === this.side ? 0 : 0.5));
+    this.side = met.indexOf(Math.min(...met));
+    const box = boxes[this.side];
+    const [left, top] = box;
+    const middle = (/** @type {number} */ i) => top + 5 + row * (i + 0.5);
+    lines.forEach((line, i) => this.labels.push([x, middle(i) + 5, line, left + 10, widthOf(line, font)]));
+    return { box, paint: () => {
+      ctx.save();
+      Object.assign(ctx, { fillStyle: colours.panel, strokeStyle: colours.moving, lineWidth: 1.5 });
+      ctx.beginPath();
+      ctx.roundRect(left, top, w, h, 7);
+      ctx.fill();
+      ctx.stroke();
+      Object.assign(ctx, { font, fillStyle: colours.ink, textBaseline: "middle" });
+      lines.forEach((line, i) => ctx.fillText(line, left + 10, middle(i)));
+      ctx.restore();
+    } };
+  }
+
+  // stand paints a resting token: with its name inside if free reports room for it, otherwise with its name beside it.
   /** @param {Token} token @param {Spot} at @param {Free} free */
   stand(token, [x, y], free) {
     const whole = this.pill(token, [x, y]);
@@ -104,14 +137,14 @@ export class Brush {
     if (!token.label || free([left + 5, top + 8, right - 5, bottom - 8])) return [whole];
     this.labels.pop();
     const { Y, H } = this.scene.boxOf("wire");
-    const behind = y > Y + H / 2; // what goes on leftward has it on its right
+    const behind = y > Y + H / 2; // a token that continues leftward has its name on the right
     const on = (/** @type {boolean} */ left) => this.beside({ ...token, x, y, left }, free);
     const name = on(behind) ?? on(!behind);
-    const bare = this.pill({ ...token, label: "" }, [x, y]); // between others none has room
+    const bare = this.pill({ ...token, label: "" }, [x, y]); // among many tokens the name may have no room
     return name ? [bare, name] : [bare];
   }
 
-  // beside is the name of a token that a pipe draws, on the side where the queue is empty; null where one stands.
+  // beside paints the name of a token that a pipe draws, on the queue's empty side; null if another name is there.
   /**
    * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
    * @returns {Painting | null}
@@ -129,4 +162,18 @@ export class Brush {
 }
 
 /** @param {string} shape */
-const roomOf = (shape) => (shape ? 22 : 11); // for the sign
+const roomOf = (shape) => (shape ? 22 : 11); // units for the sign
+
+const row = 18; // units; the line height of a sentence
+
+// wrapped cuts a sentence into lines.
+/** @param {string} words */
+function wrapped(words) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of words.split(" ")) {
+    if (lines.length > 0 && `${lines.at(-1)} ${word}`.length <= 30) lines.push(`${lines.pop()} ${word}`);
+    else lines.push(cut(word, 30));
+  }
+  return lines;
+}

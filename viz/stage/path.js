@@ -1,18 +1,16 @@
-// Ways: what tokens move on. A way is a list of points; a leg between two that are neither beside nor above each other
-// leaves and arrives level, as the rails do, unless its end brings control points of its own.
+// Ways: the paths of tokens. A way is a list of points. A leg that is neither level nor upright leaves and arrives
+// level, as the rails do.
 
 /**
  * @typedef {[x: number, y: number]} Spot
- * @typedef {[ax: number, ay: number, bx: number, by: number, x: number, y: number]} Curve a spot with control points
- * @typedef {Spot | [x: number, y: number, how: "straight"] | Curve} Point of a way
+ * @typedef {Spot | [x: number, y: number, how: "straight"]} Point of a way
  * @typedef {{ from: Spot, to: Spot, bends: [Spot, Spot] | null, length: number }} Leg
  */
 
 const level = 0.5; // units: a leg that rises less is straight
 
-// endOf is where a point of a way is, without what leads there.
 /** @param {Point} point @returns {Spot} */
-export const endOf = (point) => (point.length === 6 ? [point[4], point[5]] : [point[0], point[1]]);
+export const endOf = ([x, y]) => [x, y];
 
 // legsOf returns the legs between points.
 /** @param {Point[]} points */
@@ -22,26 +20,19 @@ export function legsOf(points) {
   for (let i = 1; i < points.length; i++) {
     const point = points[i];
     const [from, to] = [endOf(points[i - 1]), endOf(point)];
-    const chord = Math.hypot(to[0] - from[0], to[1] - from[1]);
-    if (chord < level) continue;
-    const own = point.length === 6;
+    const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
+    if (length < level) continue;
     const flat = point.length === 3 || Math.abs(to[1] - from[1]) < level || Math.abs(to[0] - from[0]) < level;
-    const bends = own ? bendsOf(point) : flat ? null : levelBends(from, to);
-    legs.push({ from, to, bends, length: own ? chord + 60 : chord });
+    const middle = (from[0] + to[0]) / 2;
+    legs.push({ from, to, bends: flat ? null : [[middle, from[1]], [middle, to[1]]], length });
   }
   return legs;
 }
 
-/** @param {Curve} point @returns {[Spot, Spot]} */
-const bendsOf = ([ax, ay, bx, by]) => [[ax, ay], [bx, by]];
-
-/** @param {Spot} from @param {Spot} to @returns {[Spot, Spot]} */
-const levelBends = (from, to) => [[(from[0] + to[0]) / 2, from[1]], [(from[0] + to[0]) / 2, to[1]]];
-
 /** @param {Leg[]} legs */
 export const lengthOf = (legs) => legs.reduce((sum, leg) => sum + leg.length, 0);
 
-// along returns the place so many units along the legs.
+// along returns the spot that is at units along the legs.
 /** @param {Leg[]} legs @param {number} at @returns {Spot} */
 export function along(legs, at) {
   let left = at;

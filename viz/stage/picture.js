@@ -1,5 +1,5 @@
-// The picture: what is drawn in the frame on screen, as plain data, for checks from outside and for those who open the
-// console. It is read from what was drawn, not from the fold: a drawing that is wrong is told as it is.
+// The picture: the frame on screen as plain data, for tests and for the browser's console. It is read from the drawing,
+// not from the fold, so that it shows a wrong drawing as it is.
 
 import { $, part, parts } from "../dom/dom.js";
 import { objectKey } from "../log/fold.js";
@@ -13,27 +13,30 @@ import { heldIn } from "./pipe.js";
  * @property {page.Player} player
  * @property {() => probe.Waiting[]} waiting goroutines at the gate
  * @typedef {{ key: string, rv: string }} Token
- * @typedef {Token & { owner: string, in: string, x: number, y: number, alpha: number }} Drawn in: the queue
- *   or station in which it stands; "": it is on its way
+ * @typedef {Token & { owner: string, in: string, x: number, y: number, alpha: number }} Drawn in: its queue or
+ *   station, "" while it moves
  * @typedef {{ text: string, x: number, y: number, w: number, h: number, moves?: boolean }} Text in CSS pixels
  * @typedef {object} Picture
  * @property {number} cursor
  * @property {number} newest
  * @property {string | undefined} mode
  * @property {number} pace
- * @property {number} behind s
+ * @property {number} behind ms between the playhead and the live edge
+ * @property {{ key: string, rv: string, state: string, ms: number, hops: number } | null} own the viewer's change
+ *   on its way, or the last one
  * @property {{ seq: number, text: string }} banner the sentence below the stage
- * @property {{ words: string, row: string }} said that, and the words of the table about the same record; "": no row
+ * @property {{ words: string, row: string }} said the sentence, and its row in the table, or ""
  * @property {{ seq: number }} table
  * @property {{ name: string, owner: string, len: number, cap: number, slotted: boolean, tokens: Token[] }[]} queues
  * @property {{ station: string, owner: string, n: number, rows: Token[], more: number }[]} shelves
  * @property {ReturnType<page.Planner["travelling"]>} moving
- * @property {(Token & { owner: string, point: string, in: string })[]} ahead where what stands with the stage goes next
+ * @property {(Token & { owner: string, point: string, in: string })[]} ahead the next places of the resting tokens
  * @property {Drawn[]} drawn
- * @property {number} pile changes of which no record is at or before the cursor
+ * @property {number} pile changes without a record at or before the cursor
  * @property {number} level 0, or 3: a stream
  * @property {{ start: number, end: number, capacity: number }} ring
  * @property {(Token & { at: string, station: string, goroutine: string })[]} held
+ * @property {{ n: number, full: number, closed: number, waiting: number }} crowd
  * @property {Text[]} texts
  */
 
@@ -48,19 +51,22 @@ export function readPicture(stage, { texts: wanted = true } = {}) {
   const { scene, planner, player, motion } = stage;
   const { mode, seq } = document.body.dataset;
   const { start, end, capacity } = scene.station("ring").dataset;
-  // an empty table, at the beginning of a recording, says nothing else
+  const { n, full, closed, waiting } = scene.crowd;
+  const star = player.own.star ?? player.own.elsewhere;
+  // the table is empty at the beginning of a recording
   const top = document.querySelector("#records tr");
   const said = saidNow();
   return {
-    cursor: Number(seq), newest: player.head, mode, pace: player.pace, behind: player.lag() / 1000,
+    cursor: Number(seq), newest: player.head, mode, pace: player.beat.times, behind: player.lag(),
+    own: star && { key: star.key, rv: star.rv, state: star.state, ms: star.ms, hops: star.came.size - 1 },
     banner: { seq: number($("#sentence"), "data-told"), text: said.words }, said,
     table: { seq: top ? number(top, "data-seq") : Number(seq) },
     queues: queues(scene), shelves: shelves(scene), moving: planner.travelling(),
     ahead: motion.nexts.map(({ key, rv, owner, point, of }) => (
       { key, rv, owner, point, in: of ? of.queue || of.in : "" }
     )),
-    drawn: drawn(stage), pile: player.pile(), level: player.beat.stream ? 3 : 0,
-    ring: { start: Number(start), end: Number(end), capacity: Number(capacity) },
+    drawn: drawn(stage), pile: player.beat.after(player.cursor), level: player.beat.stream ? 3 : 0,
+    crowd: { n, full, closed, waiting }, ring: { start: Number(start), end: Number(end), capacity: Number(capacity) },
     held: stage.waiting().map(({ key = "", rv, point, station, goroutine }) => (
       { key, rv: String(rv || "0"), at: point, station, goroutine }
     )),
@@ -92,7 +98,7 @@ function shelves(scene) {
   });
 }
 
-// drawn is every token that is painted, and where in the window that is.
+// drawn returns every painted token with its place in the window.
 /** @param {Stage} stage @returns {Drawn[]} */
 function drawn({ scene, planner, motion, player }) {
   const { view } = scene;
@@ -107,12 +113,12 @@ function drawn({ scene, planner, motion, player }) {
   );
   return [
     ...heldIn(scene).map((t) => told(t, t.in, [t.x, t.y])),
-    ...planner.standing.map((t) => told(t, t.in, [t.x, t.y])),
+    ...[...planner.standing, ...motion.concealed()].map((t) => told(t, t.in, [t.x, t.y])),
     ...motion.flying(player.clock).map((t) => told(t, "", t.now)),
   ];
 }
 
-// saidNow is the sentence below the stage, and the words of the table about the record that is named beside it.
+// saidNow returns the sentence below the stage, and the table's words about the same record.
 function saidNow() {
   const bar = $("#sentence");
   const seq = part(bar, ".at").textContent?.replace(/\D/g, "");
@@ -120,7 +126,7 @@ function saidNow() {
   return { words: part(bar, ".words").textContent ?? "", row: row?.lastElementChild?.textContent ?? "" };
 }
 
-// texts are those that can be read.
+// texts returns the visible texts.
 /** @param {Stage} stage @returns {Text[]} */
 function texts({ scene: { view }, motion }) {
   const frame = $("#stage");

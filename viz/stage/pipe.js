@@ -1,16 +1,16 @@
-// Pipes and shelves: queues with their tokens, slot by slot where they fit, and stores with their rows.
+// Pipes and shelves: queues with their tokens, slot by slot if the slots fit, and stores with their rows.
 
-import { fitted } from "../dom/canvas.js";
+import { fitted, sans } from "../dom/canvas.js";
 import { mark, part, parts, pool, put, say, svg } from "../dom/dom.js";
 import { objectKey } from "../log/fold.js";
-import { cellOf, leftward } from "./ground.js";
-import { shapeOf, shortKey } from "./tokens.js";
+import { cellOf, drawnOf, leftward, stepOf } from "./ground.js";
+import { shapeOf, shortKey, byTurn } from "./tokens.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {import("./ground.js").Spot} Spot
  * @typedef {fold.Token & { at: Spot }} Held a token, and where it is drawn
- * @typedef {object} Standing a token that a pipe draws, and where on the stage
+ * @typedef {object} Standing a token that a pipe draws, and its place on the stage
  * @property {string} key
  * @property {string} rv
  * @property {string} owner
@@ -19,22 +19,21 @@ import { shapeOf, shortKey } from "./tokens.js";
  * @property {number} y
  * @property {boolean} left
  * @property {string} [type]
- * @property {boolean} again its name stands beside the next one
+ * @property {boolean} again the next token has its name
  */
 
-const cellWidth = 24; // units of a cell with a name in it
-const rowFont = "15px system-ui, sans-serif"; // of a shelf's rows, as a presenter has them
-const digit = 9.6; // units, the widest
+const cellWidth = 24; // units of a cell with a name
+const readable = 12; // the fewest units of such a cell
+const rowFont = `15px ${sans}`; // a shelf's rows at the presenter's size
+const digit = 9.6; // units of the widest digit
 const unknown = { type: "", key: "", rv: "0" };
 
-// twin is the double outline of what is followed.
-export const twin = () => svg("g", { class: "twin" }, svg("circle", { r: 9.5 }), svg("circle", { r: 13 }));
-
-// heldIn returns the tokens that the pipes draw, with the queue they are in and where on the stage that is.
+// heldIn returns the tokens that the pipes draw, with their queues and their places on the stage.
 /** @param {Scene} scene @returns {Standing[]} */
 export function heldIn(scene) {
   return parts(scene.root, "[data-queue]").flatMap((el) => {
-    const skipped = el.matches(".handshake, .named"); // what a story names has its name in its cell
+    // A .named pipe shows the names in its cells; a shut pipe is not drawn.
+    const skipped = el.matches(`.handshake, .named, .shut [data-queue]:not([data-queue="pending"])`);
     const { tokens = [], drawn } = el;
     if (!drawn || tokens.length === 0 || skipped) return [];
     const lane = el.closest(".lane")?.lane;
@@ -43,7 +42,7 @@ export function heldIn(scene) {
     return tokens.map((token, i) => {
       const [x, y] = scene.place([token.at[0] + dx, token.at[1] + dy]);
       const key = objectKey(token.key ?? "");
-      const next = tokens[i + 1]; // in a story only the last one has its name, where it covers none
+      const next = tokens[i + 1]; // in a story only the last token has its name, which covers no other
       const again = Boolean(next) && (Boolean(scene.story) || (key === objectKey(next.key ?? "") && key !== ""));
       const owner = lane?.id ?? "";
       return { key, rv: token.rv ?? "0", owner, in: name, x, y, left: leftward.has(name), type: token.type, again };
@@ -61,10 +60,10 @@ export function showShelf(scene, name, shelf) {
   const newest = shown.at(-1)?.key;
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
-  // Those without a row. Of some the picture knows how many, not which: they have not changed since the first list.
+  // The objects without a row. The fold only counts objects that have not changed since the first list.
   const rest = n - shown.length;
   const snapshot = scene.story?.now.snapshot ?? "";
-  // a version that a list was answered with
+  // the version that answered a list
   const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";
   rows.forEach((row, i) => {
     const object = shown[i] ?? null;
@@ -75,7 +74,7 @@ export function showShelf(scene, name, shelf) {
   });
 }
 
-// showRow shows an object, the version of an earlier one, or how many more there are.
+// showRow shows an object, an earlier version, or the number of objects without a row.
 /**
  * @param {Scene} scene @param {HTMLElement} row
  * @param {{ object: fold.Row | null, earlier: string, rest: number, box: stage.Box }} what
@@ -88,13 +87,22 @@ function showRow(scene, row, { object, earlier, rest, box }) {
   put(row, "data-key", object ? objectKey(object.key) : "");
   row.object = object;
   const rv = earlier || object?.rv || "";
-  const room = box.W - 20 - digit * rv.length; // the version never covers the name
+  const room = box.W - 20 - digit * rv.length; // keeps the version off the name
   const name = object ? fitted(shortKey(object.key), rowFont, room) : rest ? `+${rest} more` : "";
-  say(part(row, ".key"), scene.story?.names.get(rv) ?? name);
+  call(part(row, ".key"), name, scene.story?.names.get(rv));
   say(part(row, ".rv"), rv !== "0" ? rv : "");
 }
 
-// nameOf says in words what a queue's drawing shows, and whose it is.
+// call writes a name, or a story's name for a version with its turn in small type.
+/** @param {Element} el @param {string} name @param {string} [version] */
+function call(el, name, version) {
+  if (version === undefined) return say(el, name);
+  if (el.textContent === version && el.firstElementChild) return;
+  const [its, turn] = byTurn(version);
+  el.replaceChildren(its, svg("tspan", { class: "turn" }, turn));
+}
+
+// nameOf describes a queue's drawing in words, with its owner.
 /** @param {Element} el @param {number} len @param {number} cap */
 function nameOf(el, len, cap) {
   const lane = el.closest(".lane")?.dataset ?? {};
@@ -105,8 +113,8 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe draws a queue as slots or as a gauge, with its tokens where they fit. The oldest stands at the exit. Of one
-// in a lane that there is no room for nothing is drawn, and its attributes say how it is.
+// showPipe draws a queue with its tokens, in slots if they are few; the oldest token is at the exit. If its lane has no
+// room, showPipe sets only the attributes.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]
@@ -142,19 +150,15 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   const slots = cap <= scene.geometry.maxSlots ? cap : 0;
   showSlots(el, g, slots);
   const { names } = scene.story ?? {};
-  const fit = slots || Math.floor(g.W / (names ? 12 : 15));
-  const step = slots ? g.W / slots : len > g.W / 15 ? 12 : 15;
-  // after a gap only their number is known
-  const others = () => Array.from({ length: Math.max(0, len - known.length) }, () => unknown);
-  const tokens = len <= fit ? [...others(), ...known] : [];
-  el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, slots, leftward.has(name), step) }));
-  showHeld(scene, el, Math.min(g.H - 1, Math.max(8, step * 1.25)));
+  const n = slots ? Math.min(len, slots) : drawnOf(g, len);
+  const step = stepOf(g, len, slots);
+  // after a gap in the log only their number is known
+  const tokens = [...Array.from({ length: Math.max(0, n - known.length) }, () => unknown), ...known.slice(-n || n)];
+  el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, leftward.has(name), step) }));
+  showHeld(scene, el, Math.min(g.H - 1, step * 1.25), Math.min(g.H - 1, Math.max(8, step * 1.25)));
   const called = (/** @type {fold.Token} */ token) => (token.type.endsWith("All") ? "all" : names?.get(token.rv)) ?? "";
-  if (cap === 0) showNames(el, g, names ? tokens.map(called) : [], name === "fifo");
-  const fill = part(el, ".fill");
-  const width = slots || len <= fit ? 0 : cap > 0 ? Math.max(4, ((g.W - 4) * len) / cap) : g.W - 4;
-  put(fill, "width", Math.min(g.W - 4, width).toFixed(1));
-  put(fill, "x", leftward.has(name) ? g.X + 2 : g.X + g.W - 2 - width);
+  const wraps = name === "fifo"; // the FIFO's names wrap into rows
+  if (cap === 0) showNames(el, g, names && step * (wraps ? 2 : 1) >= readable ? tokens.map(called) : [], wraps);
 }
 
 /** @param {HTMLElement} el @param {stage.Pipe} g @param {number} n */
@@ -167,8 +171,8 @@ function showSlots(el, g, n) {
   )));
 }
 
-// showNames writes into the cells of a queue of the client half what a story calls the versions in them. The FIFO has
-// room for several rows, of which the newest stands in the pipe.
+// showNames writes a story's names for the versions into the cells of a queue of the client half. The FIFO has room for
+// several rows; the newest is in the pipe.
 /** @param {HTMLElement} el @param {stage.Pipe} g @param {string[]} names @param {boolean} wraps */
 function showNames(el, g, names, wraps) {
   const cells = pool(part(el, ".names"), names.length, () => (
@@ -182,28 +186,23 @@ function showNames(el, g, names, wraps) {
     put(cells[i], "transform", `translate(${g.X + (i % columns) * step} ${g.Y - up * g.H})`);
     put(box, "width", step);
     put(text, "x", step / 2);
-    say(text, name);
+    call(text, "", name);
   });
   mark(el, "named", names.some(Boolean));
 }
 
-// showHeld draws the tokens of a queue, each so large, and a ring around what is followed.
-/** @param {Scene} scene @param {HTMLElement} el @param {number} size */
-function showHeld(scene, el, size) {
+// showHeld draws the tokens of a queue, width by size units each.
+/** @param {Scene} scene @param {HTMLElement} el @param {number} width @param {number} size */
+function showHeld(scene, el, width, size) {
   const { tokens = [] } = el;
   const held = pool(part(el, ".held"), tokens.length, () => svg("use"));
   tokens.forEach((token, i) => {
     /** @type {{ [name: string]: number }} */
-    const box = { x: token.at[0] - size / 2, y: token.at[1] - size / 2, width: size, height: size };
+    const box = { x: token.at[0] - width / 2, y: token.at[1] - size / 2, width, height: size };
     for (const [name, value] of Object.entries(box)) put(held[i], name, value.toFixed(1));
     put(held[i], "href", `#token-${shapeOf(token.type)}`);
     put(held[i], "data-key", objectKey(token.key));
     held[i].object = token;
     mark(held[i], "followed", scene.followed(token));
-  });
-  const followed = tokens.filter(scene.followed);
-  const twins = pool(part(el, ".rings"), followed.length, twin);
-  followed.forEach(({ at: [x, y] }, n) => {
-    put(twins[n], "transform", `translate(${x.toFixed(1)} ${y}) scale(${(size / 20).toFixed(2)})`);
   });
 }

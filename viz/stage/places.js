@@ -1,125 +1,143 @@
-// Places: where each lane stands. They follow from the picture, from the story that is told, and from the informer that
-// is drawn. Nothing here knows the document.
+// Places: where each lane is. They follow from the folded state, the running story, and the informer on stage. Nothing
+// here uses the document.
 
-import { agentOf, namesOf } from "../log/fold.js";
+import { agentOf, opened } from "../log/fold.js";
 
 /**
  * @typedef {import("./path.js").Spot} Spot
  * @typedef {{ id: string, index: number, subject: fold.Subject, shown: boolean, at: Spot }} Lane
  * @typedef {{ lanes: Map<string, Lane>, hidden: number }} Group
  * @typedef {"watchers" | "listeners" | "handlers" | "workqueues"} Kind
- * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string> }} Places
+ * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string>, crowd: Entry[] }} Places crowd:
+ *   the watchers as they came
  * @typedef {[id: string, subject: fold.Subject, place?: number]} Entry
  * @typedef {{ members: { subject: string }[] }} StoryView
  * @typedef {object} Scene
- * @property {Pick<stage.Geometry, "lane" | "listen" | "boxes">} geometry
+ * @property {Pick<stage.Geometry, "lane" | "listen" | "boxes" | "clientAxis" | "laneAxis">} geometry
  * @property {StoryView | null} story
+ * @property {string} [front] the watcher that has to be seen
  * @property {string} informer
  */
 
-// nameOf is what a watcher's lane is called.
-/** @param {fold.Subject} subject */
-export const nameOf = (subject) => agentOf(subject.texts.WireOpened?.agent);
+/** @type {WeakMap<object, string>} */
+const names = new WeakMap(); // names by WireOpened's texts, cached because each frame needs up to a thousand
 
-// own is a client that the viewer has opened: kubectl, or a watcher of this page.
+// nameOf returns the name of a watcher's lane.
 /** @param {fold.Subject} subject */
-export const own = (subject) => /^(kubectl|page-)/.test(nameOf(subject));
+export function nameOf({ texts: { WireOpened: said } }) {
+  if (!said) return "";
+  const name = names.get(said) ?? agentOf(said.agent);
+  names.set(said, name);
+  return name;
+}
+
+// own reports whether the viewer has opened a watcher's client: kubectl, or a watcher of this page.
+/** @param {fold.Subject} subject */
+export const own = (subject) => ours.test(nameOf(subject));
+const ours = /^(kubectl|page-)/;
+
+export const programs = /\/leases(\/|$)|\/status$/; // paths to which only programs write, and often
 
 // reflects reports whether a subject is a reflector.
 /** @param {fold.Subject | undefined} subject */
 export const reflects = (subject) => Object.keys(subject?.counts ?? {}).some((each) => /^Reflector/.test(each));
 
-// serves reports whether a watcher's client is the informer that is drawn.
+// serves reports whether a watcher's client is the informer on stage.
 /** @param {{ informer: string }} scene @param {fold.Subject} watcher */
-export const serves = (scene, watcher) => namesOf(watcher).includes(scene.informer);
+export const serves = (scene, watcher) => named(scene, nameOf(watcher));
+/** @param {{ informer: string }} scene @param {string} name */
+const named = ({ informer }, name) => name !== "" && (informer === name || informer === `${name}-informer`);
 
-// hangsOn reports whether a listener belongs to the informer that is drawn. One of another informer is drawn where
-// listeners are, and no rail leads to it.
+// guestOf returns the lane of a client that is not the one on stage, by the name of the client's informer.
+/** @param {Pick<Places, "watchers" | "serving">} places @param {string | undefined} client */
+export const guestOf = ({ watchers: { lanes }, serving }, client = "") => [...lanes.values()].find(({ id, subject }) =>
+  !serving.has(id) && named({ informer: client }, nameOf(subject)));
+
+// hangsOn reports whether a listener belongs to the informer on stage. A listener of another informer is drawn among
+// the others, without a rail.
 /** @param {{ informer: string }} scene @param {fold.Subject | undefined} listener */
 export const hangsOn = (scene, listener) =>
   (listener?.texts.ListenerAdded?.informer ?? scene.informer) === scene.informer;
 
-// feeds is whose workqueue the handler of a listener fills, if it fills one: that of "scheduler" is called
-// "scheduler-handler".
+// feeds returns the owner of the workqueue that a listener's handler may fill: "scheduler" for "scheduler-handler".
 /** @param {string} listener */
 export const feeds = (listener) => listener.replace(/-handler$/, "");
 
-// placesOf returns the lanes of a resource by their kind: {lanes, hidden}, of which lanes has {id, index, subject,
-// shown, at} by id, and hidden is how many there is no room for; and which watchers serve the informer. scene has its
-// geometry, what is told, and the informer.
+// placesOf returns the lanes of a resource by kind, with the number that have no room (hidden), and the watchers that
+// serve the informer.
 /** @param {Scene} scene @param {fold.Resource} res @returns {Places} */
 export function placesOf(scene, res) {
   const { informer } = scene;
   const { lane, listen } = scene.geometry;
   const watchers = opened(res, "watcher");
-  const listeners = opened(res, "listener").filter(([, s]) => !scene.story || hangsOn(scene, s));
+  const listeners = opened(res, "listener").filter(([, s]) => hangsOn(scene, s));
   return {
-    informer, serving: new Set(watchers.filter(([, s]) => serves(scene, s)).map(([id]) => id)),
+    informer, crowd: watchers, serving: new Set(watchers.filter(([, s]) => serves(scene, s)).map(([id]) => id)),
     watchers: placed(scene, "watcher", forward(inOrder(watchers, scene), scene), lane),
-    listeners: placed(scene, "listener", listeners, listen),
-    handlers: placed(scene, "handler", listeners, listen),
-    workqueues: placed(scene, "workqueue", beside(res, listeners.map(([id]) => feeds(id)), listen.room), listen),
+    listeners: placed(scene, "listener", listeners, listen, listeners.length),
+    handlers: placed(scene, "handler", listeners, listen, listeners.length),
+    workqueues: placed(scene, "workqueue", queued(scene, res, listeners.map(([id]) => feeds(id))), listen,
+      listeners.length),
   };
 }
 
-// placed gives each of a list its place: the one that an entry says, or the next. Of those that have no room the last
-// place says how many there are.
+// placed gives each entry a lane: the place in the entry, or the next one. If some have no room, the last place shows
+// their number. The first watcher is the lowest, where the wire goes down; other kinds (high > 0) are high rows,
+// centred on the client half's rail.
 /**
  * @param {Scene} scene @param {probe.Station} station @param {Entry[]} list
- * @param {{ height: number, room: number }} size @returns {Group}
+ * @param {{ height: number, room: number }} size @param {number} [high] @returns {Group}
  */
-function placed(scene, station, list, { height, room: most }) {
-  const { X, Y } = scene.geometry.boxes[station];
+function placed(scene, station, list, { height, room: most }, high = 0) {
+  const { boxes, clientAxis, laneAxis } = scene.geometry;
+  const { X, Y } = boxes[station];
   const rows = list.reduce((n, [, , index], i) => Math.max(n, (index ?? i) + 1), 0);
   const room = rows > most ? most - 1 : most;
+  const top = clientAxis - laneAxis - ((Math.min(high, most) - 1) / 2) * height;
   const lanes = /** @type {Map<string, Lane>} */ (new Map(list.map(([id, subject, place], i) => {
     const index = place ?? i;
-    return /** @type {const} */ ([id, { id, index, subject, shown: index < room, at: [X, Y + index * height] }]);
+    const y = high > 0 ? top + index * height : Y + (most - 1 - index) * height;
+    return /** @type {const} */ ([id, { id, index, subject, shown: index < room && index > -2, at: [X, y] }]);
   })));
   return { lanes, hidden: Math.max(0, rows - room) };
 }
 
-/** @param {fold.Resource} res @param {string} kind @returns {Entry[]} */
-function opened(res, kind) {
-  return Object.entries(res.subjects)
-    .filter(([, subject]) => subject.kind === kind)
-    .sort(([, a], [, b]) => a.opened - b.opened);
-}
-
-// inOrder gives lanes a fixed order: the informer on stage, in a story the informer, the viewer's own clients, and the
-// others by their names, page-2 before page-10.
+// inOrder gives lanes a fixed order: the informer on stage (in a story, the client named informer), the viewer's own
+// clients, then the others by name, page-2 before page-10.
 /** @param {Entry[]} list @param {Scene} scene */
 function inOrder(list, scene) {
-  /** @param {fold.Subject} s */
-  const first = (s) => (scene.story ? nameOf(s) === "informer" : serves(scene, s));
-  /** @param {fold.Subject} s */
-  const kind = (s) => (first(s) ? 0 : own(s) ? 1 : nameOf(s) ? 2 : 3);
+  /** @param {string} name */
+  const first = (name) => (scene.story ? name === "informer" : named(scene, name));
+  /** @param {string} name */
+  const kind = (name) => (first(name) ? 0 : ours.test(name) ? 1 : name ? 2 : 3);
   /** @param {Entry} entry */
-  const rank = ([id, s]) => [kind(s), nameOf(s), s.opened, id].join(" ").toLowerCase()
-    .replace(/\d+/g, (n) => n.padStart(20, "0"));
+  const rank = ([id, s]) => {
+    const name = nameOf(s);
+    return [kind(name), name, s.opened, id].join(" ").toLowerCase().replace(/\d+/g, (n) => n.padStart(20, "0"));
+  };
   const ranked = list.map((each) => ({ each, rank: rank(each) }));
   return ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ each }) => each);
 }
 
-// forward gives the cast of a story the first lanes, each member its own place, also without a watcher; the order of
-// the others stays.
+// forward gives the cast of a story the first lanes, a place for each member even if it has no watcher. Among many
+// lanes, the subject that must be drawn gets the last one; the others keep their order.
 /** @param {Entry[]} list @param {Scene} scene @returns {Entry[]} */
 function forward(list, scene) {
   const cast = new Map((scene.story?.members ?? []).map(({ subject }, i) => [subject, i]));
   let others = scene.story?.members.length ?? 0;
+  const seen = list.findIndex(([id]) => id === scene.front);
+  const last = scene.geometry.lane.room - 2;
+  if (seen > last && list.length > last + 2) list.splice(last, 0, ...list.splice(seen, 1));
   return list.map(([id, subject]) => [id, subject, cast.get(id) ?? others++]);
 }
 
-// beside gives each workqueue its place: that of the handler which fills it, or, if its owner watches by itself, one
-// where no handler is, as long as there is one.
-/** @param {fold.Resource} res @param {string[]} handlers @param {number} room @returns {Entry[]} */
-function beside(res, handlers, room) {
+// queued returns the workqueues that handlers fill, each beside its handler, and in a story the fullest of the others
+// above them. Outside stories the workqueues of other clients are not drawn.
+/** @param {Scene} scene @param {fold.Resource} res @param {string[]} handlers @returns {Entry[]} */
+function queued(scene, res, handlers) {
   const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  const filled = new Map(handlers.map((id, i) => [id, i]));
-  const own = new Set(queues.map(([id]) => filled.get(id)));
-  const places = Array.from({ length: room + queues.length }, (_, i) => i);
-  const free = [...places.filter((i) => i >= handlers.length && i < room),
-    ...places.filter((i) => i < handlers.length && !own.has(i)), ...places.filter((i) => i >= room)];
-  return queues.map(([id, subject]) => [id, subject, filled.get(id) ?? free.shift()]);
+    .sort(([, a], [, b]) => b.queues.workqueue.len - a.queues.workqueue.len);
+  let above = 0;
+  return queues.filter(([id]) => scene.story || handlers.includes(id)).map(([id, subject]) => (
+    [id, subject, handlers.includes(id) ? handlers.indexOf(id) : --above]));
 }

@@ -1,8 +1,9 @@
-// The plan: records in, hops out. A hop is a few records of one change: planned, launched and landed. A token is on its
-// way before its record is folded, or sets out with it (departs). Between two hops it stands where its last record left
-// it: in a queue, or at a station. Nothing here knows the document, or a clock.
+// The plan: records in, hops out. A hop is a few records of one change: planned, launched and landed. A token travels
+// before its record is folded, or sets out when it is (departs). Between two hops it rests where its last record left
+// it: in a queue, or at a station. Nothing here uses the document or a clock.
 
 import { objectKey } from "../log/fold.js";
+import { keep } from "../log/tape.js";
 import { placed } from "./ground.js";
 import { changeOf, departs } from "./hops.js";
 import { Router, routes } from "./routes.js";
@@ -13,26 +14,27 @@ import { along, endOf, legsOf, lengthOf } from "./path.js";
  * @typedef {import("./ground.js").Spot} Spot
  * @typedef {import("./ground.js").Point} Point
  * @typedef {import("./path.js").Leg} Leg
- * @typedef {import("./ground.js").Layout & Scenery} Ground what a plan has to know of the stage
+ * @typedef {import("./ground.js").Layout & Scenery} Ground the part of the stage that a plan uses
  * @typedef {object} Scenery
  * @property {stage.Geometry} geometry
- * @property {boolean} plain it is the first view: of several copies one is drawn
- * @property {{ capacity: number, start: number, newest?: string }} ring
+ * @property {boolean} plain the first view: only one of several copies is drawn
+ * @property {string} resource the resource on stage
+ * @property {{ capacity: number, start: number, newest?: string, cells?: { rv: string, pos: number }[] }} ring
  * @property {import("./places.js").Places} places
  * @property {string} informer
  * @property {Set<string>} serving
- * @property {{ members: { subject: string }[] } | null} story
- * @typedef {object} Look of a way
+ * @property {{ members: { subject: string }[], names?: Map<string, string> } | null} story
+ * @typedef {object} Look how a way looks
  * @property {string} [colour]
  * @property {string} [label] instead of the object's name
  * @property {string} [key]
- * @property {string} [takes] the copy of which this one is made
- * @property {probe.PointName} [as] the point whose place in the order of points it has
- * @property {string} [at] the station where it stands then
- * @property {boolean} [ends] it leaves the stage at its end
- * @property {boolean} [slow] it must not be overlooked
- * @property {boolean} [fresh] it may go where it has been
- * @typedef {object} Move of a copy: its way, and how it stands at its end
+ * @property {string} [takes] the copy from which this one is made
+ * @property {probe.PointName} [as] the point whose rank in the path's order applies
+ * @property {string} [at] the station at its end
+ * @property {boolean} [ends] the copy leaves the stage at its end
+ * @property {boolean} [slow] the viewer must not overlook it
+ * @property {boolean} [fresh] the copy may take the way again
+ * @typedef {object} Move the way of a copy, and its state at the end
  * @property {string} copy
  * @property {Point[]} points
  * @property {Leg[]} legs
@@ -46,8 +48,8 @@ import { along, endOf, legsOf, lengthOf } from "./path.js";
  * @property {number} order
  * @property {number} x
  * @property {number} y
- * @property {Spot} at on the wide stage
- * @property {string} queue in which it stands; "": at a station
+ * @property {Spot} at the end on the wide stage
+ * @property {string} queue the queue at the end, "" at a station
  * @property {string} in the queue or the station
  * @property {boolean} ends
  * @property {string} [takes]
@@ -64,7 +66,7 @@ import { along, endOf, legsOf, lengthOf } from "./path.js";
  * @property {number} seq of its last record
  * @property {number} length
  * @property {number} ms at reading pace
- * @property {number} t0 when it runs; launch says it
+ * @property {number} t0 the start; launch sets it
  * @property {number} t1
  * @typedef {{ moves: Map<string, Move>, ends: string[], slow: boolean, r: probe.Record, res?: fold.Resource }} Making
  */
@@ -72,22 +74,19 @@ import { along, endOf, legsOf, lengthOf } from "./path.js";
 const pace = 2.4; // units a millisecond, at reading pace
 const shortest = 58; // ms of one hop
 const longest = 330;
-const slow = 800; // ms of what must not be overlooked: a watcher that is closed, a request that falls
-const kept = 48; // copies that stand, at most
-const remembered = 400; // copies that have gone: what is reported late does not bring them back
+const slow = 800; // ms of what the viewer must not overlook: a closed watcher, a request that falls off the ring
+const kept = 48; // the most copies at rest
+const remembered = 400; // copies that have left: a late record does not bring them back
 /** @type {{ [type: string]: string }} */
-const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // what is not about an object
-
-/** @template K @param {Map<K, unknown>} map */
-const first = (map) => /** @type {K} */ (map.keys().next().value);
+const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // events that are not about an object
 
 export class Planner {
   /**
    * @param {Ground} scene
    * @param {object} on
    * @param {import("../log/fold.js").Infos} on.infos
-   * @param {(r: { resource?: string }) => boolean} on.here is a record about what is on stage?
-   * @param {(r: probe.Record) => boolean} on.matches is it about what is followed?
+   * @param {(r: { resource?: string }) => boolean} on.here whether a record is about the resource on stage
+   * @param {(r: probe.Record) => boolean} on.matches whether a record is about the followed object
    * @param {string[]} on.writes
    */
   constructor(scene, { infos, here, matches, writes }) {
@@ -96,13 +95,13 @@ export class Planner {
     this.here = here;
     this.matches = matches;
     this.router = new Router(scene, this, writes);
-    this.orders = new Map([...infos.keys()].map((name, i) => [name, i])); // the table is in path order
+    this.orders = new Map([...infos.keys()].map((name, i) => [name, i])); // each point's place on the path
     /** @type {Map<string, Move>} */
-    this.tokens = new Map(); // by copy: where each copy of a change is
+    this.tokens = new Map(); // where each copy of a change is, by copy
     /** @type {Map<string, number>} */
-    this.gone = new Map(); // by copy: how far it had come
+    this.gone = new Map(); // the point of the path that a departed copy had reached, by copy
     /** @type {Plan | null} */
-    this.air = null; // what is on its way
+    this.air = null; // the running plan
     /** @type {Making | null} */
     this.making = null;
   }
@@ -112,9 +111,9 @@ export class Planner {
 
   // ---- for routes
 
-  // go adds to the plan at hand the way of a copy. Path is in points of the wide stage, and begins where the copy is if
-  // it is not known. The two sides of a channel write down their moments in either order; on the path there is only
-  // one, so a way to before where the copy has been adds none.
+  // go adds the way of a copy to the plan in the making. The path is in points of the wide stage; its first point
+  // counts only if the copy's place is unknown. The two sides of a channel may report in either order, but a copy only
+  // moves forward: go ignores a way that ends before the point the copy has reached.
   /** @param {string} copy @param {Point[]} path @param {Look} [look] */
   go(copy, path, look = {}) {
     if (!this.making) return;
@@ -136,7 +135,7 @@ export class Planner {
     this.making.slow ||= look.slow ?? false;
   }
 
-  // looksOf is how the copy of a record looks, and where it stands when it has come.
+  // looksOf returns how a record's copy looks, and where it is at the end of its way.
   /** @param {probe.Record} r @param {Look} look @param {string | undefined} was */
   looksOf(r, look, was) {
     const info = this.infos.get(r.point);
@@ -147,11 +146,12 @@ export class Planner {
       queue, in: queue || (look.at ?? info.station), station: info.station, ends: look.ends ?? false,
       colour: look.colour ?? "moving", type, shape: shapeOf(type), followed: this.matches(r),
       departs: departs(info, r), change: changeOf(r), legs: [], length: 0,
-      label: look.label ?? (r.key ? brief(shortKey(r.key), 18) : unnamed[r.type ?? ""] ?? ""),
+      label: look.label ?? this.scene.story?.names?.get(r.rv ?? "") // the name in its row
+        ?? (r.key ? brief(shortKey(r.key), this.scene.tall ? 12 : 18) : unnamed[r.type ?? ""] ?? ""),
     };
   }
 
-  // end takes a copy off the stage: what it was made for is done.
+  // end takes a copy off the stage: its task is done.
   /** @param {string} copy */
   end(copy) { this.making?.ends.push(copy); }
 
@@ -163,8 +163,8 @@ export class Planner {
 
   // ---- hops
 
-  // plan returns the ways of records, oldest first, as one hop. Res is the picture before them, if it matters where in
-  // its queue a token is.
+  // plan returns the ways of records, oldest first, as one hop. res is the state before them, needed only if a token's
+  // place in its queue matters.
   /** @param {probe.Record[]} list @param {fold.Resource} [res] @returns {Plan} */
   plan(list, res) {
     const ours = list.filter(this.here);
@@ -186,8 +186,8 @@ export class Planner {
     return { moves, ends: making.ends, seq: ours.at(-1)?.seq ?? 0, length, ms, t0: 0, t1: 0 };
   }
 
-  // launch lets a plan run from t0 to t1: at its end, and not before, its tokens are where its records say. Up to the
-  // record folded, they are folded already.
+  // launch runs a plan from t0 to t1. Its tokens reach the places of its records at t1, not before. folded is the seq
+  // of the last folded record.
   /** @param {Plan} plan @param {number} t0 @param {number} t1 @param {number} folded */
   launch(plan, t0, t1, folded) {
     this.air = Object.assign(plan, { t0, t1 });
@@ -203,25 +203,24 @@ export class Planner {
     const order = Math.max(upTo, this.tokens.get(copy)?.order ?? this.gone.get(copy) ?? 0);
     this.tokens.delete(copy);
     this.gone.delete(copy);
-    this.gone.set(copy, order);
-    if (this.gone.size > remembered) this.gone.delete(first(this.gone));
+    keep(this.gone, copy, order, remembered);
   }
 
-  // land brings a plan to its end: its tokens stand, or leave the stage.
+  // land ends a plan: its tokens rest, or leave the stage.
   /** @param {Plan} plan */
   land(plan) {
     if (plan === this.air) this.air = null;
     for (const move of plan.moves) {
-      if (move.takes) this.drop(move.takes, move.order); // what led there may be reported later
+      if (move.takes) this.drop(move.takes, move.order); // an earlier step may be reported later
       this.tokens.delete(move.copy);
       this.tokens.set(move.copy, move);
       if (move.ends) this.drop(move.copy);
     }
     for (const copy of plan.ends) this.drop(copy);
-    while (this.tokens.size > kept) this.drop(first(this.tokens));
+    for (const copy of [...this.tokens.keys()].slice(0, -kept)) this.drop(copy);
   }
 
-  // closed takes off the stage what was in the hands of those who have gone.
+  // closed takes the copies of closed subjects off the stage.
   /** @param {probe.Record[]} list */
   closed(list) {
     for (const r of list) {
@@ -230,13 +229,13 @@ export class Planner {
     }
   }
 
-  // stand puts on the stage what records had in their hands, and nothing of their ways.
+  // stand puts the tokens of records on the stage at once, without their ways.
   /** @param {probe.Record[]} list */
   stand(list) {
     for (const r of list) this.land(this.plan([r]));
   }
 
-  // pass lets what is on the stage go on at once: its change is not told any more.
+  // pass moves the tokens on stage on at once, because their change is no longer shown hop by hop.
   /** @param {probe.Record[]} list */
   pass(list) {
     const there = new Set([...this.tokens.values()].map((t) => t.change));
@@ -251,17 +250,16 @@ export class Planner {
 
   // ---- what is where
 
-  // under reports whether a copy of a change has yet to go on by itself: it is not in a queue, and has not come to its
-  // end.
+  // under reports whether a copy of a change has yet to move on: it is neither in a queue nor at its end.
   /** @param {string} change */
   under(change) { return [...this.tokens.values()].some((t) => t.change === change && !t.queue); }
 
-  // standing is every token that no pipe draws and that does not move.
+  // standing returns every resting token that no pipe draws.
   get standing() { return [...this.tokens.values()].filter((t) => !t.queue); }
 
-  get moves() { return this.air?.moves ?? []; } // that are on their way
+  get moves() { return this.air?.moves ?? []; }
 
-  // travelling is what is on its way, in whole units.
+  // travelling returns the moving tokens, in whole units.
   travelling() {
     const whole = (/** @type {Spot} */ at) => at.map(Math.round);
     return this.moves.map((m) => ({
@@ -270,8 +268,8 @@ export class Planner {
     }));
   }
 
-  // ahead returns the ways to their next places of what stands with the stage: of from, that is, every copy by its
-  // name, what the records that come say of it. From one place copies may go several ways.
+  // ahead returns the ways of resting tokens to their next places: for each copy in from, the way that the coming
+  // records describe. Several copies may leave one place.
   /** @param {probe.Record[]} list @param {fold.Resource | undefined} res @param {Map<string, Move>} from */
   ahead(list, res, from) {
     const ways = [];
@@ -292,9 +290,9 @@ export class Planner {
   }
 }
 
-export const near = 26; // units: a copy that is so near to its next place is there
+export const near = 26; // units; a copy this near to its next place counts as arrived
 
-// splits reports whether a way begins where a copy of its change stands, of which it takes a copy.
+// splits reports whether way m starts as a copy of token t, where t rests.
 /** @param {Move} t @param {Move} m */
 function splits(t, m) {
   const [x, y] = endOf(m.points[0]);
@@ -302,6 +300,6 @@ function splits(t, m) {
     || (t.point === "HandlerCalled" && m.point === "WorkAdded" && t.key === m.key && t.owner.startsWith(m.owner));
 }
 
-// spotOn is where a token is that has come so far on its way.
+// spotOn returns where a token is after done units of its way.
 /** @param {Move} move @param {number} done */
 export const spotOn = (move, done) => along(move.legs, done);

@@ -1,19 +1,18 @@
-// The ring: the history of the watchCache, with its two hands, and the range that is served.
+// The ring: the watchCache's history, with its two hands and the range that it serves.
 
 import { mark, part, pool, put, say, svg, widen } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
 import { made } from "./lanes.js";
 import { atTurn, few, innerOf, ringSpot, seat, turnOf } from "./ground.js";
-import { twin } from "./pipe.js";
 import { shapeOf } from "./tokens.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 
 const fresh = 75e9; // ns: the history the ring tries to keep
-const drawn = 128; // cells at most; of a larger ring each is several places
-const fewest = 8; // of so few cells the versions are larger
-const deep = 38; // units along the radius in which a version stands
-const level = 12; // of so few cells the versions are level, of more they stand along the radius
+const drawn = 128; // the most cells; in a larger ring a cell covers several slots
+const fewest = 8; // up to this many cells, the versions are larger
+const deep = 38; // units along the radius for a version
+const level = 12; // up to this many cells, the versions are level; above, they run along the radius
 
 /** @param {Scene} scene @param {fold.Resource} res @param {number} now */
 export function showRing(scene, res, now) {
@@ -30,18 +29,14 @@ export function showRing(scene, res, now) {
   scene.text("ring.capacity", ring.capacity ? `${held} of ${ring.capacity}` : "");
   if (!(ring.capacity > 0)) return showNone(scene);
   showCells(scene, ring, now);
-  const followed = ring.cells.filter(scene.followed).slice(-1); // of an object with many changes the newest one
-  const rings = pool(part(scene.root, "#ring-followed"), followed.length, twin);
-  followed.forEach((cell, i) => place(rings[i], ringSpot(scene.geometry.ring, ring, cell.pos)));
   showHands(scene, ring);
   showPins(scene, ring);
 }
 
-// showNone shows that there is no ring: not yet, or no more.
+// showNone clears the ring, which does not exist yet or any more.
 /** @param {Scene} scene */
 function showNone(scene) {
-  for (const id of ["cells", "followed", "versions", "pins"]) pool(part(scene.root, `#ring-${id}`), 0);
-  put(part(scene.root, "#ring-served"), "d", "");
+  for (const id of ["cells", "versions", "pins"]) pool(part(scene.root, `#ring-${id}`), 0);
   scene.bins = 0;
 }
 
@@ -60,7 +55,7 @@ function showCells(scene, ring, now) {
   }
   scene.bins = bins;
   const perBin = ring.capacity / bins;
-  /** @type {({ type: string, t: number, pos?: number } | null)[]} */
+  /** @type {(Partial<fold.Cell> & { t: number } | null)[]} */
   const filled = Array.from({ length: bins }, (_, i) => (
     perBin > 1 && holds(ring, i * perBin, (i + 1) * perBin) ? { type: "", t: now } : null));
   const binOf = (/** @type {number} */ pos) => Math.floor((pos % ring.capacity) / perBin);
@@ -68,13 +63,14 @@ function showCells(scene, ring, now) {
   const newest = ring.end > ring.start ? binOf(ring.end - 1) : -1;
   filled.forEach((cell, i) => {
     const look = !cell ? "" : now - cell.t > fresh ? " held stale" : ` held ${cell.type ? shapeOf(cell.type) : ""}`;
-    put(cells[i], "class", `cell${look}`.trim() + (i === newest ? " newest" : ""));
+    const followed = cell?.rv && scene.followed(cell) ? " followed" : "";
+    put(cells[i], "class", `cell${look}`.trim() + (i === newest ? " newest" : "") + followed);
     put(cells[i], "data-pos", cell?.pos ?? "");
   });
   showVersions(scene, ring);
 }
 
-// showVersions writes each version into its cell, along the radius where cells are narrow.
+// showVersions writes each version into its cell, along the radius if cells are narrow.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showVersions(scene, ring) {
   const cells = ring.capacity <= few ? ring.cells : [];
@@ -91,7 +87,8 @@ function showVersions(scene, ring) {
   });
 }
 
-// showPins marks which version the clients of a story know: at its cell, or, if that is gone, before the oldest one.
+// showPins marks the version that each client of a story has reached: at its cell, or before the oldest cell if that
+// version has left the ring.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
   const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
@@ -109,8 +106,8 @@ function showPins(scene, ring) {
     const { boxes: { ring: { X, W } }, turns } = scene.geometry;
     put(words, "x", scene.tall ? X + W + 20 : turns["tray-words"][0]);
     put(words, "text-anchor", scene.tall ? "end" : "start");
-    put(words, "y", turns["tray-words"][1] + 16 * i); // above the panel's edge, and below it
-    const far = gone ? " (gone)" : ahead ? " (to come)" : ""; // what is off the ring says so instead
+    put(words, "y", turns["tray-words"][1] + 16 * i); // the first line above the panel's edge, the others below
+    const far = gone ? " (gone)" : ahead ? " (to come)" : ""; // the note for a version outside the ring
     say(words, far ? `${name}: ${rv}${far}` : `${name} ${past} here: ${rv}`);
   });
 }
@@ -138,12 +135,6 @@ function showHands(scene, ring) {
       part(scene.root, `#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`
     );
   }
-  const from = turnOf(ring, ring.start);
-  const span = Math.min(0.9999, (ring.end - ring.start) / ring.capacity);
-  const g = scene.geometry.ring;
-  const r = g.in - 4;
-  const arc = `M${spot(g, r, from)}A${r} ${r} 0 ${span > 0.5 ? 1 : 0} 1 ${spot(g, r, from + span)}`;
-  put(part(scene.root, "#ring-served"), "d", span > 0 ? arc : "");
 }
 
 /** @param {stage.Geometry["ring"]} g @param {number} r @param {number} turn */

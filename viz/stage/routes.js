@@ -1,9 +1,9 @@
-// Routes: where each record takes its change. One entry a point; what is not here does not travel. Points are those of
-// the wide stage (layout.go): a way follows the rails. Nothing here knows the document.
+// Routes: where each record moves its change, one entry for each point; records of other points do not travel. All
+// points are on the wide stage (layout.go), and ways follow the rails. Nothing here uses the document.
 
-import { laterRV, objectKey } from "../log/fold.js";
-import { cellOf, leftward, ringSpot } from "./ground.js";
-import { hangsOn } from "./places.js";
+import { agentOf, laterRV, objectKey } from "../log/fold.js";
+import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";
+import { hangsOn, nameOf, programs } from "./places.js";
 import { brief, shortKey } from "./tokens.js";
 
 /**
@@ -14,12 +14,12 @@ import { brief, shortKey } from "./tokens.js";
  * @typedef {import("./plan.js").Ground} Ground
  * @typedef {import("./plan.js").Look} Look
  * @typedef {import("./plan.js").Planner} Planner
- * @typedef {Point | false | null | undefined} Maybe a point of a lane that is not drawn is none
+ * @typedef {Point | false | null | undefined} Maybe null or false for a point of a lane that is not drawn
  * @typedef {(s: Router, r: probe.Record) => void} Step
  */
 
-// A copy of a change is named by its version, its object and its branch: the whole one, the one for a subject, or the
-// one for the informer that is drawn. A key in a workqueue has no version.
+// A copy's name has the change's version, its object and a branch: "" for the original, a subject, or "informer" for
+// the informer on stage. A key in a workqueue has no version.
 /** @param {probe.Record} r @param {string} [branch] */
 const copy = (r, branch = "") => `${r.rv ?? ""}|${objectKey(r.key ?? "")}|${branch}`;
 /** @param {probe.Record} r */
@@ -29,9 +29,19 @@ const inside = (r) => copy(r, "informer");
 /** @param {probe.Record} r */
 const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
 
+// ask names a request's token, which the answer ends.
+/** @param {probe.Record} r */
+const ask = (r) => `ask|${r.texts?.method} ${r.texts?.path}?${r.texts?.query ?? ""}`;
+// begins reports whether a request is about an object. A request that creates one may not have its name.
+/** @param {string} asked @param {string} key */
+const begins = (asked, key) => asked === key || (asked.endsWith("/") && key.startsWith(asked));
+
+/** @param {Spot} at @returns {Point} */
+const straight = (at) => [...at, "straight"];
+
 const alarm = { colour: "anomaly", ends: true, slow: true, fresh: true };
 
-// A Router says where things are for a record, and hands its ways to the plan.
+// A Router finds the places for a record's way and adds the way to the plan.
 export class Router {
   /**
    * @param {Ground} scene @param {Planner} plan
@@ -44,11 +54,9 @@ export class Router {
     this.g = scene.geometry;
     this.a = scene.geometry.anchors;
     this.turns = scene.geometry.turns;
-    /** @type {Spot} */
-    this.ringIn = [this.g.ring.x - this.g.ring.out - 8, this.a["etcd3-out"][1]];
   }
 
-  // go adds the way of a copy, as far as it is drawn.
+  // go adds the drawn part of a copy's way.
   /** @param {string} copy @param {Maybe[]} path @param {Look} [look] */
   go(copy, path, look) {
     this.plan.go(copy, path.filter((point) => point !== null && point !== undefined && point !== false), look);
@@ -57,20 +65,22 @@ export class Router {
   /** @param {Kind} kind @param {probe.Record} r */
   laneOf(kind, r) { return this.scene.places[kind].lanes.get(r.subject ?? ""); }
 
-  // spot is a point of the lane of the record's subject; null: nothing is drawn of it.
+  // spot returns a point in the lane of the record's subject, or null if the lane is not drawn.
   /** @param {Kind} kind @param {probe.Record} r @param {number} x @param {number} [y] @returns {Spot | null} */
   spot(kind, r, x, y = this.g.laneAxis) {
     const lane = this.laneOf(kind, r);
     if (!lane?.shown) return null;
-    const hidden = this.scene.plain && kind === "workqueues" && lane.index > 0; // of a client that is not drawn
+    const hidden = this.scene.plain && kind === "workqueues" && lane.index > 0; // its client is not drawn
     return hidden ? null : [lane.at[0] + x, lane.at[1] + y];
   }
 
-  // cell is the place of the n-th token of a queue, inlet and outlet are its ends; of a lane's queue within its lane.
+  // cell returns the spot of the n-th token of a queue; inlet and outlet return its ends. For a lane's queue the spots
+  // are relative to the lane.
   /** @param {probe.Record} r @param {Pipe} name @param {number} [n] */
   cell(r, name, n) {
     const { len = 0, cap = 0 } = this.plan.queueOf(r, name) ?? {};
-    return cellOf(this.g.pipes[name], n ?? len, cap <= this.g.maxSlots ? cap : 0, leftward.has(name));
+    const pipe = this.g.pipes[name];
+    return cellOf(pipe, n ?? len, leftward.has(name), stepOf(pipe, len + 1, cap <= this.g.maxSlots ? cap : 0));
   }
 
   /** @param {Pipe} name @param {boolean} right @returns {Spot} */
@@ -84,7 +94,7 @@ export class Router {
   /** @param {Pipe} name */
   outlet(name) { return this.end(name, !leftward.has(name)); }
 
-  // sent goes into a queue of a lane, taken out of it.
+  // sent moves a copy into a queue of a lane; taken moves it out.
   /**
    * @param {Kind} kind @param {probe.Record} r @param {Pipe} name @param {Maybe[]} from
    * @param {Look & { copy?: string }} [look]
@@ -108,12 +118,12 @@ export class Router {
   /** @param {probe.Record} r */
   keyOf(r) { return this.scene.plain ? undefined : `key ${brief(shortKey(r.key ?? ""), 14)}`; }
   /** @param {probe.Record} r */
-  drawn(r) { return r.subject === this.scene.informer; } // of several informers one is
+  drawn(r) { return r.subject === this.scene.informer; } // only one of several informers is drawn
   /** @param {probe.Record} r */
   stored(r) { return Boolean(r.key) && this.drawn(r); }
-  get served() { return [...this.scene.serving][0] ?? ""; } // the watcher whose client is the informer that is drawn
+  get served() { return [...this.scene.serving][0] ?? ""; } // the watcher of the informer on stage
 
-  // rim leads along the ring from one point to another, the shorter way around.
+  // rim returns the way along the ring between two points, in the shorter direction.
   /** @param {Spot} from @param {Spot} to @returns {Point[]} */
   rim(from, to) {
     const { x, y, out, in: inner } = this.g.ring;
@@ -128,21 +138,51 @@ export class Router {
   }
 
   /** @returns {Spot} */
-  get ringOut() { return [this.g.ring.x + (this.scene.tall ? 4 - this.g.ring.out : this.g.ring.out), this.g.ring.y]; }
+  get ringOut() { return [this.g.ring.x + this.g.ring.out, this.g.ring.y]; }
 
   /** @returns {Spot} */
   get ringDoor() {
     const { x, y, out } = this.g.ring;
-    return this.scene.tall ? [x + 40, y - out] : [x - out, y + (this.scene.plain ? 0 : 40)];
+    return this.scene.tall ? [x + 31, y + 6 - out] : [x - out, y];
   }
 
-  /** @returns {Spot} */
-  get storeOut() {
-    const { X, Y, W, H } = this.g.boxes.store;
-    return this.scene.tall ? [this.a.store[0], Y + H] : [X + W, this.g.serverAxis];
+  // begets reports whether a client with a lane starts a change of another resource with this request.
+  /** @param {string} agent @param {string} path */
+  begets(agent, path) {
+    const { lanes } = this.scene.places.watchers;
+    return path.includes("/namespaces/") && !programs.test(path)
+      && [...lanes.values()].some(({ shown, subject }) => shown && nameOf(subject) === agent);
   }
 
-  // slideOff lets a request that asks for what the ring no longer holds fall from its oldest place into the tray.
+  // asks returns the way of a client's request to the server, and the workqueue key that caused it.
+  /** @param {string} agent @param {string} key @returns {[way: Point[], takes?: string]} */
+  asks(agent, key) {
+    const { turns: t, g, scene: { places: { watchers: { lanes } }, serving } } = this;
+    const hand = [...this.plan.tokens.values()].find((each) =>
+      each.copy.startsWith("work|") && !each.queue && each.key === key);
+    const lane = [...lanes.values()].find((each) => each.shown && nameOf(each.subject) === agent);
+    if (hand || (lane && serving.has(lane.id))) {
+      /** @type {Spot[]} */
+      const up = [t["loop-in"], t["loop-low"], t["loop-high"], t["loop-out"], t["http-in"]];
+      return [[hand?.at ?? this.a.workqueue, ...up.map(straight)], hand?.copy];
+    }
+    /** @type {Spot} */
+    const from = lane ? [lane.at[0] + g.guest.X + g.guest.W, lane.at[1] + g.laneAxis] : this.a.visitor;
+    /** @type {Spot[]} */
+    const around = [[g.askX, from[1]], t["ask-up"], t["ask-top"], t["ask-end"], t["ask-down"], t["http-top"]];
+    return [[from, ...around.map(straight)]];
+  }
+
+  get toEtcd() { return [this.a.http, this.turns["http-door"], this.turns["etcd-door"], this.a.etcd]; }
+
+  // asked returns the request that a record completes.
+  /** @param {probe.Record} r */
+  asked(r) {
+    const key = objectKey(r.key ?? "");
+    return [...this.plan.tokens.values()].findLast((t) => t.copy.startsWith("ask|") && begins(t.key, key));
+  }
+
+  // slideOff drops a request for a version that has left the ring from the oldest slot into the tray.
   /** @param {probe.Record} r */
   slideOff(r) {
     const { ring } = this.scene;
@@ -150,126 +190,147 @@ export class Router {
     this.go(`gone|${r.seq}`, [from, [...this.turns.tray, "straight"]], { ...alarm, label: "410" });
   }
 
-  // handed is the way of a notification to its listener, whose box is shown, and what it is a copy of.
+  // handed returns the way of a notification to its listener, and the copy from which it is made.
   /** @param {probe.Record} r @returns {[way: Maybe[], look?: Look]} */
   handed(r) {
     const to = this.spot("listeners", r, this.g.stops.handed);
     if (!hangsOn(this.scene, this.laneOf("listeners", r)?.subject) || this.plan.where(mine(r))) return [[to]];
     const { a, g } = this;
     /** @type {Maybe[]} */
-    const way = [a.processor, [g.boxes.processor.X, g.clientAxis], this.spot("listeners", r, this.g.stops.enters), to];
+    const way = [a.processor, this.turns["processor-out"], this.spot("listeners", r, g.stops.enters), to];
     const look = { takes: inside(r) };
     return this.plan.where(inside(r)) ? [[a.indexer, this.turns["processor-in"], ...way], look] : [way, look];
   }
 
-  // leave ends what stands at stations.
+  // leave takes the tokens at some stations off the stage.
   /** @param {probe.Station[]} stations */
   leave(...stations) {
     for (const t of this.plan.tokens.values()) {
       if (!t.queue && stations.some((each) => each === t.in)) this.plan.end(t.copy);
     }
   }
-
-  // leaves is where in its lane a copy leaves the server: before the flag, if a story's client has one.
-  get leaves() { return this.g.stops[(this.scene.story?.members.length ?? 0) > 0 ? "flagged" : "leaves"]; }
 }
 
 /** @type {{ [point in probe.PointName]?: Step }} */
 export const routes = {
-  // What a controller writes goes up the loop, if a worker of its has the key.
+  // A write goes to the server under its method; a resumed watch shows its version.
   RequestReceived(s, r) {
-    const { method = "", path = "" } = r.texts ?? {};
-    if (!s.writes.includes(method)) return;
-    const parts = path.split("/namespaces/")[1]?.split("/") ?? [];
-    const key = `${parts[0]}/${parts[2]}`;
-    const hand = [...s.plan.tokens.values()].find((t) => t.copy.startsWith("work|") && !t.queue && t.key === key);
-    if (!hand) return;
-    const { loopX, clientAxis, serverAxis } = s.g;
-    const up = /** @type {Point[]} */ ([[loopX, clientAxis - 14, "straight"], [loopX, serverAxis + 14],
-      [loopX + 14, serverAxis, "straight"]]);
-    const look = { ends: true, fresh: true, label: hand.label, key };
-    s.go(hand.copy, [hand.at, s.turns["loop-in"], ...up, s.a.http], look);
+    const { method = "", path = "", version = "", query = "", agent } = r.texts ?? {};
+    const writes = s.writes.includes(method);
+    const resumes = /\bwatch=true/.test(query) && Number(version) > 0;
+    const own = path.split("/").includes(s.scene.resource);
+    if (own ? !writes && !resumes : !writes || !s.begets(agentOf(agent), path)) return;
+    const [namespace, kind, name = ""] = path.split("/namespaces/")[1]?.split("/") ?? [];
+    const key = own && writes ? `${namespace}/${name}` : "";
+    const label = !own ? `${method} ${kind}` : writes ? `${method} ${brief(shortKey(key), 14)}`.replace(/ \w+\/$/, "")
+      : `from ${version}`;
+    const [way, takes] = s.asks(agentOf(agent), key);
+    s.go(ask(r), [...way, s.a.http], { fresh: true, label, key, takes });
   },
-  // Its writer may tell of it long after etcd's watch did: then it has left etcd.
+  // A resumed watch enters the ring at its version.
+  WatcherAdded(s, r) {
+    const asked = [...s.plan.tokens.values()].findLast((t) => t.copy.startsWith("ask|") && t.label === `from ${r.rv}`);
+    const cell = s.scene.ring.cells?.findLast(({ rv }) => !laterRV(rv, r.rv ?? "0"));
+    if (!asked) return;
+    const to = cell ? [ringSpot(s.g.ring, s.scene.ring, cell.pos)] : [];
+    s.go(asked.copy, [s.a.http, ...to], { ends: true, fresh: true, label: asked.label });
+  },
+  RequestAnswered(s, r) {
+    if (r.args?.[0] === 410) s.slideOff(r);
+    s.plan.end(ask(r));
+  },
+  // The writer may report a change long after etcd's watch delivered it; the change has left etcd then.
   TxnCommitted(s, r) {
-    if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), [s.a.http, s.a.etcd]);
+    const takes = s.asked(r)?.copy;
+    if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), s.toEtcd, { takes });
+    else if (takes) s.plan.end(takes);
   },
-  Etcd3IncomingSent: (s, r) => s.go(copy(r), [
-    s.a.etcd, s.turns["etcd-out"], s.inlet("etcd3-incoming"), s.cell(r, "etcd3-incoming"),
-  ]),
+  // A write of an old version is refused at etcd's door, and waits outside for its answer.
+  WriteRefused(s, r) {
+    const { a, turns: t } = s;
+    const asked = s.asked(r)?.copy ?? `ask|${r.seq}`;
+    const label = `names ${r.texts?.version}: 409`;
+    const knocks = [t["http-door"], t["etcd-door"], t["http-door"], t["etcd-door"]];
+    s.go(asked, [a.http, ...knocks], { ...alarm, ends: false, label });
+  },
+  Etcd3IncomingSent(s, r) {
+    const takes = s.plan.where(copy(r)) ? undefined : s.asked(r)?.copy;
+    const way = [...(takes ? s.toEtcd : [s.a.etcd]), s.inlet("etcd3-incoming"), s.cell(r, "etcd3-incoming")];
+    s.go(copy(r), way, { takes });
+  },
   Etcd3IncomingReceived: (s, r) => s.go(copy(r), [
-    s.cell(r, "etcd3-incoming", 0), s.outlet("etcd3-incoming"), [...s.g.bends.decode, ...s.a.decode],
+    s.cell(r, "etcd3-incoming", 0), s.outlet("etcd3-incoming"), s.a.decode,
   ], { ends: !r.key }),
   Etcd3ResultSent: (s, r) => s.go(copy(r), [
-    s.a.decode, [...s.g.bends.decoded, ...s.inlet("etcd3-result")], s.cell(r, "etcd3-result"),
+    s.a.decode, s.inlet("etcd3-result"), s.cell(r, "etcd3-result"),
   ]),
   ReflectorReceived(s, r) {
     if (r.subject === "cacher") {
-      const way = [s.cell(r, "etcd3-result", 0), s.outlet("etcd3-result"), s.ringIn];
+      const way = [s.cell(r, "etcd3-result", 0), s.outlet("etcd3-result"), s.a["server-reflector"]];
       return s.go(copy(r), way, { as: "Etcd3ResultSent", at: "etcd3", ends: !r.key });
     }
-    const { wireX, clientAxis } = s.g;
-    if (!s.drawn(r)) return;
-    // "last seen" is what a bookmark is for
-    s.go(inside(r), [s.a["wire-client"], [wireX - 14, clientAxis, "straight"], s.a.reflector], { ends: !r.key });
+    // a bookmark only updates the reflector's "last seen"
+    if (s.drawn(r)) s.go(inside(r), [s.turns["wire-below"], s.a.reflector], { ends: !r.key });
   },
-  CacheReplaced: (s) => s.leave("etcd3"), // by a list: no change of it enters the ring
+  CacheReplaced: (s) => s.leave("etcd3"), // a list's objects do not enter the ring
   RingAppend(s, r) {
     const capacity = r.args?.[2] ?? 0;
     const slot = ringSpot(s.g.ring, { capacity: r.args?.[2] ?? 1 }, (r.args?.[1] ?? 1) - 1);
-    // its cell has the version in it
+    // the cell shows its version
     const beside = capacity <= 32 ? /** @type {Point} */ ([...slot, "straight"]) : null;
-    s.go(copy(r), [s.ringIn, ...s.rim(s.ringDoor, slot), beside]);
+    const near = [s.a["server-reflector"], s.turns["ring-in"], s.turns["ring-near"]];
+    s.go(copy(r), [...near, ...s.rim(s.ringDoor, slot), beside]);
   },
   StoreUpdate(s, r) {
     const from = s.plan.where(copy(r)) ?? s.ringOut;
     s.go(copy(r), [from, ...s.rim(from, s.ringOut), s.ringOut, s.a.store]);
   },
-  IncomingSent: (s, r) => s.go(copy(r), [s.a.store, s.storeOut, s.inlet("incoming"), s.cell(r, "incoming")]),
+  IncomingSent: (s, r) => s.go(copy(r), [s.a.store, s.turns["store-out"], s.inlet("incoming"), s.cell(r, "incoming")]),
   IncomingReceived: (s, r) => s.go(copy(r), [s.cell(r, "incoming", 0), s.outlet("incoming"), s.a.dispatch],
     { at: "dispatch", ends: !r.key }),
   InputSent(s, r) {
-    const from = [s.a.dispatch, s.turns.hub];
-    const rest = copy(r, "more"); // one for all that have no lane of their own
+    const around = s.scene.tall ? [s.turns["hub-low"], s.turns["hub-left"]] : [];
+    const from = [s.a.dispatch, s.turns.hub, ...around];
+    const rest = copy(r, "more"); // one copy for all watchers without a lane
     if (s.spot("watchers", r, 0)) s.sent("watchers", r, "input", from);
     else if (!s.scene.plain && !s.plan.where(rest)) {
-      s.go(rest, [...from, s.turns.rest, s.turns["rest-end"]], { ends: true, fresh: true });
+      s.go(rest, [...from, s.turns["crowd-in"]], { ends: true, fresh: true });
     }
   },
   DispatchFinished: (s, r) => s.plan.end(copy(r)),
-  InputReceived(s, r) { // what its client has had is passed over, and no record says so
+  InputReceived(s, r) { // the watcher skips what its client already has, without a record
     const { began = "0" } = s.laneOf("watchers", r)?.subject ?? {};
-    s.taken("watchers", r, "input", [s.g.nodes.process, s.g.laneAxis], { ends: !laterRV(r.rv ?? "0", began) });
+    s.taken("watchers", r, "input", [s.g.stops.process, s.g.laneAxis], { ends: !laterRV(r.rv ?? "0", began) });
   },
   WatcherFiltered(s, r) {
-    const [from, to] = [0, 18].map((off) => s.spot("watchers", r, s.g.nodes.process, s.g.laneAxis + off));
+    const [from, to] = [0, 18].map((off) => s.spot("watchers", r, s.g.stops.process, s.g.laneAxis + off));
     if (from && to) s.go(mine(r), [from, [...to, "straight"]], { ends: true });
   },
-  ResultSent: (s, r) => s.sent("watchers", r, "result", [s.spot("watchers", r, s.g.nodes.process)]),
-  ResultReceived: (s, r) => s.taken("watchers", r, "result", [s.leaves, s.g.laneAxis]),
+  ResultSent: (s, r) => s.sent("watchers", r, "result", [s.spot("watchers", r, s.g.stops.process)]),
+  ResultReceived: (s, r) => s.taken("watchers", r, "result", [s.g.stops.leaves, s.g.laneAxis]),
   FrameWritten(s, r) {
     if (r.type === "ERROR") s.slideOff(r);
     const { scene, g } = s;
-    const from = s.spot("watchers", r, s.leaves);
+    const from = s.spot("watchers", r, g.stops.leaves);
     if (!from) return;
-    if (!scene.serving.has(r.subject ?? "")) return s.go(mine(r), [from, [scene.edges.end, from[1]]], { ends: true });
-    const flags = g.boxes.watcher.Y + (scene.story?.members.length ?? 0) * g.lane.height; // it stands below them
+    const yours = scene.serving.has(r.subject ?? "");
+    if (!yours) return s.go(mine(r), [from, s.spot("watchers", r, g.stops.guest)], { ends: true });
     const wires = [...s.plan.tokens.values()].filter((t) => t.in === "wire").length;
-    s.go(mine(r), [from, [scene.edges.wireX, Math.max(from[1], flags) + 12 + 26 * wires, "straight"]]);
+    s.go(mine(r), [from, [g.wireX, from[1], "straight"], [g.wireX, from[1] + 36 + 26 * wires]]);
   },
-  FrameDecoded(s, r) { // of another client it left the picture at the edge
+  FrameDecoded(s, r) { // other clients are only boxes at the ends of their lanes
     if (!s.drawn(r)) return;
     const takes = s.served && copy(r, s.served);
     const above = !s.plan.where(copy(r, s.served)) && s.turns["wire-above"];
-    s.go(inside(r), [above, s.a.wire, s.turns["wire-below"]], { takes });
+    s.go(inside(r), [above, s.a.wire], { takes });
   },
   FIFOAdded(s, r) {
     if (s.stored(r)) s.go(inside(r), [s.a.reflector, s.inlet("fifo"), s.cell(r, "fifo")]);
-    else if (s.drawn(r)) s.leave("reflector"); // with all that it has received
+    else if (s.drawn(r)) s.leave("reflector"); // together with all it has received
   },
   FIFOPopped(s, r) {
     if (!s.stored(r)) return;
-    s.leave("fifo", "indexer"); // it takes the next one when it is done with the last
+    s.leave("fifo", "indexer"); // a pop means that the last item is done
     s.go(inside(r), [s.cell(r, "fifo", 0), s.outlet("fifo"), s.turns["indexer-in"]]);
   },
   IndexerUpdated(s, r) {
@@ -278,8 +339,8 @@ export const routes = {
   Distributed(s, r) {
     if (s.drawn(r) && !((r.args?.[0] ?? 0) > 0)) s.plan.end(inside(r));
   },
-  // Distributed is written down when every listener has it, so the way to the processor is drawn with the first.
-  AddReceived(s, r) { // it is next
+  // Distributed is reported once every listener has the notification, so the first AddReceived draws the way there.
+  AddReceived(s, r) {
     if (!s.spot("listeners", r, 0)) return;
     const [way, look] = s.handed(r);
     s.go(mine(r), [...way, s.spot("listeners", r, s.g.stops.taken)], look);
@@ -291,14 +352,14 @@ export const routes = {
   HandlerCalled(s, r) {
     const to = s.spot("listeners", r, 0);
     if (!to) return;
-    const beside = s.scene.tall ? 106 : s.scene.plain ? -50 : -10; // the words
+    const beside = s.scene.tall ? 106 : -10; // beside the words
     const way = [s.spot("listeners", r, s.g.stops.handed), s.spot("listeners", r, s.g.stops.called)];
     s.go(mine(r), [...way, [s.g.boxes.handler.X + beside, to[1]]], { colour: "delivered" });
   },
   HandlerReturned: (s, r) => s.plan.end(mine(r)),
   WorkAdded(s, r) {
-    if ((r.args?.[0] ?? 0) <= (s.plan.queueOf(r, "workqueue")?.len ?? 0)) return; // it was there already
-    // Where its owner watches by itself, the key did not come through these handlers.
+    if ((r.args?.[0] ?? 0) <= (s.plan.queueOf(r, "workqueue")?.len ?? 0)) return; // the key was already queued
+    // If the queue's owner has its own reflector, the key did not come through these handlers.
     const own = s.laneOf("workqueues", r)?.subject.counts.ReflectorWatching;
     const from = own ? [] : [s.spot("workqueues", r, s.g.stops.keys)];
     s.sent("workqueues", r, "workqueue", from, { copy: work(r), fresh: true, label: s.keyOf(r) });
@@ -309,12 +370,8 @@ export const routes = {
   WorkDone: (s, r) => s.plan.end(work(r)),
   WatcherForced(s, r) {
     const { X, Y } = s.g.boxes.watcher;
-    const { room, height } = s.g.lane;
-    // without a place of its own it is one of those that share the last
-    const from = s.spot("watchers", r, 0) ?? /** @type {Spot} */ ([X, Y + (room - 1) * height + s.g.laneAxis]);
-    s.go(`forced|${r.seq}`, [from, [s.scene.edges.right, from[1]]], { ...alarm, label: "closed" });
-  },
-  RequestAnswered(s, r) {
-    if (r.args?.[0] === 410) s.slideOff(r);
+    // watchers without a place share the last one
+    const from = s.spot("watchers", r, 0) ?? /** @type {Spot} */ ([X, Y + s.g.laneAxis]);
+    s.go(`forced|${r.seq}`, [from, [X + s.g.guest.X, from[1]]], { ...alarm, label: "closed" });
   },
 };

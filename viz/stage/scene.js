@@ -1,14 +1,13 @@
-// The scene: the folded state as the scenery. It is drawn again from the state whenever the state has changed, and
-// knows nothing of records; what moves between two states is motion.js. A style sheet moves the stations to where the
-// layout has them (ground.js).
+// The scene draws the folded state, again whenever it changes, and uses no records; motion.js draws the tokens that
+// move between two states. A style sheet moves the stations to the layout's places (ground.js).
 
 import { $, mark, part, parts, put, say, when, widen } from "../dom/dom.js";
-import { squeeze } from "../lib/texts.js";
-import { shelfName, youngest } from "../log/fold.js";
+import { counted, cut, squeeze } from "../lib/texts.js";
+import { agentOf, shelfName, youngest } from "../log/fold.js";
 import { layouts } from "./ground.js";
 import { showListeners, showWatchers, showWorkqueues } from "./lanes.js";
 import { showPipe, showShelf } from "./pipe.js";
-import { hangsOn, placesOf, reflects, serves } from "./places.js";
+import { hangsOn, nameOf, placesOf, reflects, serves } from "./places.js";
 import { showRing } from "./ring.js";
 
 /**
@@ -18,10 +17,15 @@ import { showRing } from "./ring.js";
  */
 
 const narrow = "(max-width: 700px)";
+// shut maps a level of detail to the stations that it does not draw; tokens still pass through their places.
+/** @type {{ [level: string]: Set<string> }} */
+const shut = { boxes: new Set("etcd3 server-reflector store incoming dispatch processor listener".split(" ")) };
+shut.names = shut.boxes.union(new Set(["http", "reflector", "fifo", "workqueue"]));
 const none = { lanes: new Map(), hidden: 0 };
 /** @type {import("./places.js").Places} */
 const nowhere = {
-  informer: "informer", serving: new Set(), watchers: none, listeners: none, handlers: none, workqueues: none,
+  informer: "informer", serving: new Set(), crowd: [],
+  watchers: none, listeners: none, handlers: none, workqueues: none,
 };
 
 export class Scene {
@@ -31,41 +35,47 @@ export class Scene {
     this.geometry = geometry;
     this.root = root;
     this.texts = new Map(parts(root, "[data-text]").map((el) => [el.dataset.text ?? "", el]));
-    this.stations = new Map(parts(root, "[data-station]").map((el) => [el.dataset.station ?? "", el]));
+    this.stations = new Map(parts(root, "[data-station]").map((el) => [el.id || el.dataset.station || "", el]));
     this.queues = new Map(["etcd3-incoming", "etcd3-result", "incoming", "fifo"].map((name) => (
       [name, part(root, `[data-queue="${name}"]`)])));
     this.beside = parts(root, "text").filter((el) => !el.closest(".station"));
-    this.inTurn = false; // -dispatch=sequential: there are no passes
-    this.grouped = false; // -fifo=delta
+    this.inTurn = false; // set by -dispatch=sequential, which has no passes
+    this.grouped = false; // set by -fifo=delta
     /** @type {{ [kind in Kind]: Map<string, Element> }} */
     this.lanes = { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() };
     /** @type {import("./ground.js").View} */
-    this.view = { x: 0, y: 0, w: geometry.width, h: geometry.height }; // what of the stage is seen; zoom.js
+    this.view = { x: 0, y: 0, w: geometry.width, h: geometry.height }; // the visible part; zoom.js sets it
     /** @type {StoryView | null} */
     this.story = null;
     /** @type {string} */
-    this.front = ""; // the subject that has to be seen: a watcher, an informer, or a listener of it
+    this.front = ""; // the subject that must be drawn: a watcher, an informer, or an informer's listener
     /** @type {(of: { key?: string, rv?: string }) => boolean} */
-    this.followed = () => false; // of a token, a row, a cell: is it what is followed?
-    this.leaving = () => "0"; // the version that is on its way from etcd on
+    this.followed = () => false; // whether a token, row or cell is of the followed object
+    /** @type {import("./crowd.js").Crowd} */
+    this.crowd = { n: 0, full: 0, closed: 0, waiting: 0, dots: [] }; // the crowd as drawn
+    /** @type {Map<string, number>} */
+    this.closed = new Map(); // when each recently closed watcher was closed
+    this.leaving = () => "0"; // the version that is on its way out of etcd
     /** @type {fold.Ring} */
     this.ring = { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] };
-    this.bins = 0; // of the ring's drawing
+    this.bins = 0; // the number of cells drawn in the ring
     /** @type {fold.Row[]} */
     this.store = [];
     this.stale = false;
     this.named = ""; // the change that the sentence names
-    this.now = 0; // of the log
+    this.now = 0; // log time, in ns
     /** @type {{ state: fold.State | null, resource: string }} */
     this.newest = { state: null, resource: "" };
     /** @type {import("./places.js").Places | null} */
-    this.placed = null; // the lanes; null: they are placed when they are asked for
+    this.placed = null; // the lanes; null until places computes them
     /** @type {{ view: string, boxes: Map<string, Box[]> } | null} */
-    this.read = null; // what words has returned, by station
+    this.read = null; // the results of words, by station
     this.layouts = layouts(geometry);
     this.layout = this.layouts.wide;
     this.plain = false; // the first view
-    this.large = 1; // times the size of a token
+    this.detail = "boxes"; // the level of detail after the first view: "boxes" or "all"
+    /** @type {Set<string>} */
+    this.opened = new Set(); // stations that the viewer has opened
     this.asked = matchMedia(narrow);
     this.lay();
   }
@@ -75,23 +85,23 @@ export class Scene {
   get tall() { return this.layout.tall; }
   get width() { return this.layout.width; }
   get height() { return this.layout.height; }
-  get edges() { return this.layout.edges; }
   get place() { return this.layout.place; }
-  get boxOf() { return this.layout.boxOf; }
+  get boxes() { return this.layout.boxes; }
+  get boxOf() { return (/** @type {import("./ground.js").Place} */ name) => this.boxes[name]; }
 
-  // lay chooses the layout, and reports whether it is another one.
+  // lay chooses the layout and reports whether it has changed.
   lay() {
     this.plain = Boolean(document.documentElement.dataset.first);
-    const small = this.plain || document.body.classList.contains("figure"); // drawn whole
+    const small = document.body.classList.contains("figure"); // a figure shows the whole wide stage
     const was = this.layout.tall;
-    const { tall, first, wide } = this.layouts;
-    this.layout = this.asked.matches && !small ? tall : this.plain ? first : wide;
-    this.large = this.plain && this.asked.matches ? 2.4 : 1;
+    this.layout = this.layouts[this.asked.matches && !small ? "tall" : "wide"];
     $("#stage").classList.toggle("tall", this.layout.tall);
+    put(document.body, "data-detail", this.plain ? "names" : this.detail);
+    this.stale = true;
     return was !== this.layout.tall;
   }
 
-  // relaid tells when the layout has changed; relay is told that what decides about it has.
+  // relaid calls changed whenever the layout has changed; relay makes lay choose again.
   /** @param {() => void} changed */
   relaid(changed) { when(this.asked, "change", () => this.lay() && changed()); }
   relay() { this.asked.dispatchEvent(new Event("change")); }
@@ -105,65 +115,93 @@ export class Scene {
     this.stale = true;
   }
 
-  // changed is told that other subjects are there: thousands may come between two frames.
+  // changed takes a new state without drawing it: thousands may come between two frames.
   /** @param {fold.State} state @param {string} resource */
   changed(state, resource) {
     this.newest = { state, resource };
     this.placed = null;
   }
 
-  get places() { return (this.placed ??= this.settle()); }
-  get informer() { return this.places.informer; } // that is drawn
-  get serving() { return this.places.serving; } // watchers whose client it is
+  // open gives a watcher a lane.
+  /** @param {string} id */
+  open(id) {
+    this.front = id;
+    this.stale = true;
+  }
 
-  // settle finds out where the lanes are in the newest picture.
+  get places() { return (this.placed ??= this.settle()); }
+  get resource() { return this.newest.resource; }
+  get informer() { return this.places.informer; } // the informer on stage
+  get serving() { return this.places.serving; } // the informer's watchers
+
+  // settle computes where the lanes of the newest state are.
   settle() {
     const { state, resource } = this.newest;
     const res = state?.resources[resource];
     if (!state || !res) return nowhere;
     this.now = state.t;
     this.story?.at(res, state.seq, resource);
-    return placesOf({ geometry: this.geometry, story: this.story, informer: informerOf(this, res) }, res);
+    const { geometry, story, front } = this;
+    return placesOf({ geometry, story, front, informer: informerOf(this, res) }, res);
   }
 
   /** @param {string} name */
   station(name) { return /** @type {HTMLElement} */ (this.stations.get(name)); }
 
-  /** @param {string} name @param {string | number} value @param {number} [room] units for a long one */
+  /** @param {string} name @param {string | number} value @param {number} [room] units for a long value */
   text(name, value, room = 0) {
     const el = this.texts.get(name);
     if (!el) return;
     say(el, value);
-    if (room > 0) widen(el, String(value).length > 10 ? room : 0); // closer where it is wider than its room
+    if (room > 0) widen(el, String(value).length > 10 ? room : 0); // condensed if wider than the room
   }
 
   /** @param {fold.State} state @param {string} resource */
   show(state, resource) {
+    const res = state.resources[resource];
     this.read = null;
     this.changed(state, resource);
-    this.placed = this.settle();
-    show(this, state, resource);
+    put(document.body, "data-seq", state.seq);
+    put(document.body, "data-lost", state.lost);
+    for (const [name, el] of this.stations) mark(el, "shut", this.shuts(name));
+    if (!res) return;
+    showServer(this, res, state);
+    showRing(this, res, state.t);
+    showShelf(this, "store", res.shelves[shelfName("store", "cacher")]);
+    showClient(this, res);
+    showWatchers(this, res);
+    showListeners(this);
+    showWorkqueues(this, res);
+    this.story?.draw();
   }
 
-  // words returns where texts can be read. Only those are measured whose station is near.
+  // shuts reports whether a station is not drawn. Stories, figures and presenters open the stations they are about.
+  /** @param {string} name */
+  shuts(name) {
+    const { detail = "" } = document.body.dataset;
+    const whole = this.story || document.body.classList.contains("figure") || this.opened.has(name);
+    return !whole && Boolean(shut[detail]?.has(name)) && !this.station(name).classList.contains("bright");
+  }
+
+  // words returns the boxes of visible texts. It measures only texts of stations that are near.
   /** @param {(box: Box) => boolean} near */
   words(near) {
     const view = Object.values(this.view).join();
     if (this.read?.view !== view) this.read = { view, boxes: new Map([["", boxesOf(this, this.beside)]]) };
     const { boxes } = this.read;
     for (const [name, el] of this.stations) {
-      const { X, Y, W, H } = this.boxOf(/** @type {probe.Station} */ (name));
+      const { X, Y, W, H } = this.boxOf(/** @type {import("./ground.js").Place} */ (name));
       if (boxes.has(name) || !near([X - 40, Y - 40, X + W + 110, Y + H + 40])) continue;
       boxes.set(name, boxesOf(this, el.querySelectorAll("text")));
     }
     return [...boxes.values()].flat();
   }
 
-  // wells are the boxes of the queues that are drawn.
+  // wells returns the boxes of the drawn queues.
   wells() { return boxesOf(this, this.root.querySelectorAll(".pipe .wall")); }
 }
 
-// boxesOf measures what can be seen of some elements, in units of the stage.
+// boxesOf returns the boxes of the visible elements, in units of the stage.
 /** @param {Scene} scene @param {Iterable<Element>} elements @returns {Box[]} */
 function boxesOf({ root, view }, elements) {
   const ground = root.getBoundingClientRect();
@@ -176,25 +214,10 @@ function boxesOf({ root, view }, elements) {
   }).filter(([left, , right]) => right > left);
 }
 
-/** @param {Scene} scene @param {fold.State} state @param {string} resource */
-function show(scene, state, resource) {
-  const res = state.resources[resource];
-  put(document.body, "data-seq", state.seq);
-  put(document.body, "data-lost", state.lost);
-  if (!res) return;
-  showServer(scene, res, state);
-  showRing(scene, res, state.t);
-  showShelf(scene, "store", res.shelves[shelfName("store", "cacher")]);
-  showClient(scene, res);
-  showWatchers(scene);
-  showListeners(scene);
-  showWorkqueues(scene, res);
-  scene.story?.draw();
-}
-
 // ---- server half
 
-// hasEnded reports whether the newest life of a resource's cache is over, and ended, whether no other one has begun.
+// hasEnded reports whether the newest Cacher of a resource has stopped. ended reports whether, besides, no other one
+// has started.
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
@@ -202,15 +225,14 @@ const ended = (res) => hasEnded(res) && !youngest(res, "watchchan");
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showServer(scene, res, whole) {
-  const watchers = Object.values(res.subjects).filter(({ kind }) => kind === "watcher").length;
+  const { length: watchers } = scene.places.crowd;
   showRequests(scene, res, whole);
   showEtcd(scene, res, whole);
   showLife(scene, res);
   showDispatch(scene, res, watchers);
   const closed = scene.story?.now.closed ?? 0;
-  const bytes = res.stations.wire?.vars.bytes;
-  scene.text("wire.bytes", bytes === undefined ? "" : `${bytes} B`);
-  scene.text("watcher.closed", closed > watchers ? `${closed} streams ended` : "");
+  scene.text("server-reflector.rv", res.subjects.cacher?.rv ?? "–");
+  scene.text("watcher.closed", closed > watchers ? `${counted(closed, "stream")} ended` : "");
 }
 
 // showRequests shows the newest request.
@@ -221,22 +243,33 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const { last = { seq: 0, point: "", texts: {} }, vars = {} } = http ?? {};
   /** @type {fold.Last["texts"]} */
   const { method = "", query } = last.texts;
-  const requests = (res.points.RequestReceived ?? 0) + (general?.points.RequestReceived ?? 0);
   const answered = last.point === "RequestAnswered";
-  const old = Boolean(answered && story && last.seq <= story.from); // the beat is about another one
+  const old = Boolean(answered && story && last.seq <= story.from); // an answer from before this beat
   const request = !old && (answered || last.point === "RequestReceived");
-  // Its change may be on its way before its answer is.
+  // A write's change may leave etcd before the client gets its answer.
   const written = http && etcdsSince({ ...rest, "": general }, last.seq).some((each) =>
     each.last.point === "TxnCommitted");
   const watches = new URLSearchParams(query).has("watch");
   const under = watches ? "open" : written && method !== "GET" ? "in etcd" : "waits";
-  scene.text("http.says", old ? "" : answered ? story?.now.waited || "last answer" : "last request");
+  scene.text("http.says", (!old && answered && story?.now.waited) || "");
   scene.text("http.method", request ? method : "–");
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
   mark(scene.station("http"), "refusal", answered && (vars.status ?? 0) >= 400);
-  scene.text("http.count", requests);
+  const own = /** @type {fold.Last["texts"]} */ (last.texts);
+  const about = method !== "GET" && own.path?.split("/").includes(scene.resource);
+  const agent = agentOf(own.agent);
+  showVisitor(scene, !about ? "" : agent === "Mozilla" ? "a browser" : agent);
   scene.text("http.asks", (request && story?.now.asks) || "", 74);
   scene.text("http.gets", (request && story?.now.gets) || "");
+}
+
+// showVisitor shows the last client that sent a request without having a lane.
+/** @param {Scene} scene @param {string} agent */
+function showVisitor({ root, story, places: { watchers } }, agent) {
+  const el = part(root, ".visitor");
+  const lane = [...watchers.lanes.values()].some(({ subject }) => nameOf(subject) === agent);
+  if (agent && !lane) say(part(el, ".name"), cut(agent, 18));
+  put(el, "visibility", story || !part(el, ".name").textContent ? "hidden" : "visible");
 }
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
@@ -245,11 +278,8 @@ function showEtcd(scene, res, { resources }) {
   const etcd = resources[""]?.stations.etcd;
   const refuses = etcd?.vars.refuses === 1;
   const percent = etcd?.vars.percent === undefined ? "" : `${etcd.vars.percent} % full`;
-  const { lease, holder } = scene.story?.now ?? { lease: "", holder: "" };
   scene.text("etcd.full", refuses ? "no writes" : percent);
   scene.text("etcd.said", refuses ? "" : (scene.story?.now.etcd ?? ""));
-  scene.text("etcd.lease", holder ? `lease ${lease}` : "");
-  scene.text("etcd.holder", holder);
   mark(scene.station("etcd"), "refuses", refuses);
   const chan = youngest(res, "watchchan");
   const cacher = res.subjects.cacher ?? res.subjects[""];
@@ -261,15 +291,15 @@ function showEtcd(scene, res, { resources }) {
   scene.text("etcd3.error", scene.story?.now.etcd3 ?? "");
 }
 
-// showLife shows whether the cache of the resource serves.
+// showLife shows whether the resource's cache is ready, and whether its server has ended or been replaced.
 /** @param {Scene} scene @param {fold.Resource} res */
 function showLife(scene, res) {
   const { CacherReady: up = 0, CacherStopped: ends = 0 } = res.points;
   const ready = up > 0 && !hasEnded(res) && res.stations.incoming?.last.point !== "CacherNotReady";
   scene.text("incoming.ready", ended(res) ? "ended" : ready ? "ready" : "not ready");
   const lives = ended(res) ? "the server has ended" : "another server has started";
-  const kind = scene.story?.now.kind;
-  const state = kind ? `resource: ${kind}` : ends > 0 ? lives : "";
+  const whose = scene.story?.story.several || scene.resource !== "pods" ? `the ring of ${scene.resource}` : "";
+  const state = [whose, ends > 0 ? lives : ""].filter(Boolean).join("; ");
   scene.text("server.state", state);
   put(part(scene.root, ".about.ours"), "visibility", state ? "hidden" : "visible");
 }
@@ -282,20 +312,20 @@ function showDispatch(scene, res, watchers) {
   mark(scene.station("dispatch"), "blocked", blocked);
   const full = `${vars.blocked} full`;
   const youngestSeq = youngest(res, "watcher")?.opened ?? 0;
-  const same = !(last && youngestSeq > last.seq); // as when it picked them
+  const same = !(last && youngestSeq > last.seq); // no watcher has come since dispatch picked them
   const to = !scene.story ? `to ${n}` : (n ?? 0) <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
-  // The budget is spent by waiting: what is left of it is a matter of time.
+  // Waiting uses the budget up, so the rest follows from the time.
   const budget = blocked ? Math.max(0, (vars.budget ?? 0) - (scene.now - last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
-  put(part(scene.root, "#battery"), "width", Math.round(1.56 * Math.min(100, budget)));
+  put(part(scene.root, "#battery"), "width", Math.round(1.28 * Math.min(100, budget)));
 }
 
 // ---- client half
 
-// informerOf is whose reflector, FIFO and indexer are drawn: there is room for one. It is that of the subject that has
-// to be seen.
+// informerOf returns the informer whose reflector, FIFO and indexer are drawn. There is room for one: the informer of
+// the subject that must be drawn.
 /** @param {Scene} scene @param {fold.Resource} res @returns {string} */
 function informerOf(scene, res) {
   const members = scene.story?.members ?? [];
@@ -312,24 +342,22 @@ function informerOf(scene, res) {
 function showClient(scene, res) {
   const reflector = res.subjects[scene.informer];
   const opens = Object.values(res.subjects).some((s) => s.kind === "watcher" && serves(scene, s)
-    && reflector && s.opened > reflector.last.seq); // its watch, and it has no answer yet
+    && reflector && s.opened > reflector.last.seq); // the reflector's watch is open, but its answer has not arrived
   scene.text("reflector.state", opens ? "starting" : reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const whose = scene.informer.replace(/^informer-?/, "") || (scene.story ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   showFIFO(scene, reflector);
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
-  // a reflector and its queue
+  // a reflector and its queue, without an informer
   const alone = scene.story && reflector && !Object.values(res.subjects)
     .some((s) => s.kind === "listener" && hangsOn(scene, s));
   if (alone) scene.text("indexer.n", "none");
-  const n = reflector?.vars.listeners;
-  scene.text("processor.listeners", n === undefined ? "" : `of ${n}`);
 }
 
 /** @param {Scene} scene @param {fold.Subject | undefined} reflector */
 function showFIFO(scene, reflector) {
-  const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story compares them
+  const queue = /^informer-(real|delta)$/.exec(scene.informer)?.[1]; // a story that compares the two queues
   const kind = queue === "real" ? "RealFIFO" : queue === "delta" ? "DeltaFIFO" : "FIFO";
   say(part(scene.station("fifo"), ".title"), kind);
   const grouped = queue ? queue === "delta" : scene.grouped;
@@ -340,10 +368,11 @@ function showFIFO(scene, reflector) {
   const out = popped(scene.informer);
   const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
   scene.text("fifo.other", gave && "RealFIFO gave");
-  scene.text("fifo.gave", gave);
+  scene.text("fifo.gave", gave, gave.length > 18 ? 112 : 0);
   scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
   scene.text("fifo.left", out.length > 0 ? `${kind} gave` : "");
-  scene.text("fifo.out", out.slice(-8).join(" "));
+  const last = out.slice(-8).join(" ");
+  scene.text("fifo.out", last, last.length > 18 ? 112 : 0);
 }
 
 /** @type {{ [point: string]: string }} */
@@ -351,16 +380,15 @@ const states = { ReflectorBackoff: "backing off", ReflectorWatchEnded: "watch en
 /** @param {fold.Subject} s */
 const stateOf = (s) => states[s.last.point] ?? (s.counts.ReflectorWatching ? "watching" : "starting");
 
-// etcdsSince returns what is known of etcd, by resource, of which the last record comes after another.
+// etcdsSince returns the etcd stations, one for each resource, whose last record comes after seq.
 /** @param {{ [name: string]: fold.Resource | undefined }} all @param {number} seq */
 const etcdsSince = (all, seq) => Object.values(all).flatMap((res) => {
   const etcd = res?.stations.etcd;
   return etcd && etcd.last.seq > seq ? [etcd] : [];
 });
 
-// revisionOf returns the newest revision that etcd is known to have. A watch may deliver a change before its writer has
-// the answer and reports it: what arrived at the watch is in etcd, and what is leaving for it. The revision also counts
-// what is not drawn.
+// revisionOf returns the newest revision of etcd in the log. A watch may deliver a change before its writer reports it,
+// so changes that have reached the watch, or are on their way there, count too. So do changes that are not drawn.
 /** @param {fold.Resource} res @param {{ [name: string]: fold.Resource }} all @param {string} leaving */
 function revisionOf(res, all, leaving) {
   const { etcd, etcd3 } = res.stations;

@@ -1,12 +1,13 @@
-// Telling: the one sentence below the stage. It speaks of the change that is on its way; when the viewer steps, of the
-// record at the cursor. For those who listen instead of look it is spoken: a live region that changed with every
-// sentence would never stop talking, so it changes every two seconds at most, and an anomaly interrupts. While a story
-// is told, the story speaks.
+// The sentence describes the moving change, beside its token (motion.js); when the viewer steps, it describes the
+// record at the cursor, below the stage. A live region speaks it for screen readers. A region that changed with every
+// sentence would never stop talking, so it changes every two seconds at most; an anomaly interrupts. During a story the
+// story's own text is spoken instead.
 
 import { $, mark, part, parts, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";
-import { stationsOf } from "./ground.js";
+import { nearest } from "./ground.js";
 import { changeOf } from "./hops.js";
+import { guestOf } from "./places.js";
 
 /**
  * @typedef {object} Stage
@@ -15,75 +16,66 @@ import { changeOf } from "./hops.js";
  * @property {page.Player} player
  * @property {page.Planner} planner
  * @property {page.Motion} motion
- * @property {() => boolean} drawn is what is on screen the picture of the cursor?
+ * @property {() => boolean} drawn whether the screen shows the state at the cursor
  * @property {(r: probe.Record) => boolean} here
  * @property {(r: probe.Record) => string} says
+ * @property {(r: probe.Record) => string} brief the same in twelve words at most
  */
 
-const read = 1000; // ms that a sentence stays at least, if its change does
-const period = 2000; // … where nothing travels, and from one that is spoken to the next
-const looked = 1000; // records in which the newest one of a change is looked for
+const read = 1000; // the fewest ms that a sentence stays while its change moves
+const period = 2000; // the fewest ms while nothing moves, and between two spoken sentences
+const looked = 200; // the number of records searched for the newest one of a change
 
 export class SentenceBar {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
     this.bar = $("#sentence");
-    this.change = ""; // that is on its way
+    this.change = ""; // the moving change
     /** @type {probe.Record | null} */
-    this.next = null; // the newest record that the sentence may turn to
+    this.alarm = null; // an anomaly for the next sentence
     /** @type {probe.Record | null} */
-    this.alarm = null; // one of which it has to speak
-    /** @type {probe.Record | null} */
-    this.told = null; // the record that it is about
+    this.told = null; // the record of the current sentence
     this.toldAt = 0;
-    this.reported = ""; // the station where that was
+    this.reported = ""; // the station of that record
     this.movedAt = 0;
-    this.spoken = ""; // what was spoken, and when
+    this.spoken = ""; // the last spoken text; spokenAt is its time
     this.spokenAt = -Infinity;
   }
 
   get seq() { return this.told?.seq ?? 0; }
 
+  // about returns the brief sentence if it is about a change, otherwise "".
+  /** @param {string} change */
+  about(change) { return this.told && changeOf(this.told) === change ? this.stage.brief(this.told) : ""; }
+
   /** @param {probe.Record} r */
   alarms(r) { return isAlarm(this.stage.infos.get(r.point), r); }
 
-  // turnTo notes which change is on its way. Of another one there is nothing more to be said.
-  /** @param {string} name */
-  turnTo(name) {
-    if (name === this.change) return;
-    const { player, here } = this.stage;
-    const led = player.tape.between(Math.max(1, player.cursor - looked), player.cursor + 1);
-    [this.change, this.next] = [name, led.findLast((r) => changeOf(r) === name && here(r)) ?? null];
-  }
-
   /** @param {probe.Record[]} list */
-  applied(list) {
-    for (const r of list.filter(this.stage.here)) {
-      if (this.alarms(r)) this.alarm ??= r;
-      if (!this.change || changeOf(r) === this.change) this.next = r;
-    }
+  applied(list) { this.alarm ??= list.find((r) => this.stage.here(r) && this.alarms(r)) ?? null; }
+
+  // newest returns the newest record of the moving change or, while nothing moves, of all.
+  newest() {
+    const { player: { tape, cursor }, here } = this.stage;
+    return tape.between(Math.max(1, cursor - looked), cursor + 1)
+      .findLast((r) => here(r) && (!this.change || changeOf(r) === this.change));
   }
 
-  // passed reports whether the sentence is not about the change that is on its way.
-  passed() { return !this.told || (changeOf(this.told) !== this.change && !this.alarms(this.told)); }
-
-  // draw turns to another record when the sentence has been read, or when its change is not the one in the air any
-  // more.
+  // draw turns to another record once the viewer had time to read the sentence, or once another change moves.
   /** @param {number} now */
   draw(now) {
     this.speak(now);
     if (this.stage.player.mode === "frozen") return this.light();
     if (!this.stage.drawn()) return;
+    const { told } = this;
     const moving = this.stage.planner.moves.at(-1)?.change;
-    if (moving) {
-      this.turnTo(moving);
-      this.movedAt = now;
-    } else if (now - this.movedAt > read) this.change = ""; // it has arrived
-    const stays = now - this.toldAt < (moving || this.alarm ? read : period);
-    if (stays && !(moving && this.next && this.passed())) return;
-    const r = this.alarm ?? this.next;
-    if (r) this.landed(r, now);
+    if (moving) [this.change, this.movedAt] = [moving, now];
+    else if (now - this.movedAt > read) this.change = ""; // the change has arrived
+    const passed = !told || (changeOf(told) !== this.change && !this.alarms(told));
+    if (now - this.toldAt < (moving || this.alarm ? read : period) && !(moving && passed)) return;
+    const r = this.alarm ?? this.newest();
+    if (r && r !== told) this.landed(r, now);
   }
 
   /** @param {number} now */
@@ -95,40 +87,43 @@ export class SentenceBar {
     say($(this.bar.classList.contains("anomaly") ? "#alarm" : "#spoken"), text);
   }
 
-  // begins is said where no record leads to: before the first one there is.
+  // begins writes the sentence for the moment before the first record.
   /** @param {number} seq */
   begins(seq) {
     this.jumped();
-    this.told = null;
     const gone = "What led here is not in the log any more.";
     this.write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
   }
 
-  // write says words about a record, and lights the station where its token is; without one, where it was reported.
+  // write shows words about a record, and lights the station of its token or, without a token, of the record.
   /** @param {number} seq @param {string} where @param {string} words @param {boolean} [anomaly] */
   write(seq, where, words, anomaly = false) {
     const { bar, told, stage: { scene } } = this;
     put(bar, "data-told", seq);
     put(bar, "class", anomaly ? "sentence anomaly" : "sentence");
-    const title = scene.stations.get(where)?.querySelector(".title")?.textContent ?? where;
-    const texts = { at: `record ${seq}`, where: title, words };
+    const { subject = "" } = told ?? {};
+    const guest = guestOf(scene.places, subject);
+    const title = guest ? subject : scene.stations.get(where)?.querySelector(".title")?.textContent ?? where;
+    const texts = { at: words && `record ${seq}`, where: title, words };
     for (const [name, text] of Object.entries(texts)) say(part(bar, `.${name}`), text);
-    const elsewhere = /^(reflector|fifo|indexer)$/.test(where) && told?.subject !== scene.informer;
-    this.reported = elsewhere ? "" : where; // that client is not drawn
+    const elsewhere = /^(reflector|fifo|indexer)$/.test(where) && subject !== scene.informer; // not drawn
+    this.reported = elsewhere ? "" : where;
     this.light();
   }
 
   light() {
     const { told, reported, stage: { scene, motion, player } } = this;
+    const guest = told && guestOf(scene.places, told.subject); // the client's box at the end of its lane
     const spot = motion.at(told ? changeOf(told) : "", player.clock);
-    const lit = spot ? nearest(scene, spot) : reported;
+    const lit = spot ? nearest(scene.boxes, spot) : guest ? "" : reported;
     for (const [name, el] of scene.stations) mark(el, "told", name === lit);
-    // What the sentence names has a frame: lanes, rows and tokens. A client may be called as a workqueue is.
+    // Lanes, rows and tokens that the sentence names get a frame. A client and a workqueue may have the same name.
     scene.named = told && !scene.story && !scene.plain ? changeOf(told) : "";
+    const whose = [told?.subject, guest?.id];
     for (const lanes of Object.values(scene.lanes)) {
       for (const [id, el] of lanes) {
         const its = el.dataset.watcher || el.closest("[data-station]")?.dataset.station === reported;
-        mark(el, "told", Boolean(scene.named && its) && id === told?.subject);
+        mark(el, "told", Boolean(scene.named && its) && whose.includes(id));
       }
     }
     for (const el of parts(scene.root, ".row, .held use")) {
@@ -136,29 +131,22 @@ export class SentenceBar {
     }
   }
 
-  // landed tells of a record.
+  // landed shows the sentence about a record.
   /** @param {probe.Record} r @param {number} now */
   landed(r, now) {
-    [this.next, this.alarm, this.told, this.toldAt] = [null, null, r, now];
+    [this.alarm, this.told, this.toldAt] = [null, r, now];
     this.write(r.seq, this.stage.infos.get(r.point).station, this.stage.says(r), this.alarms(r));
   }
 
-  jumped() { [this.change, this.next, this.alarm] = ["", null, null]; }
+  jumped() {
+    [this.change, this.alarm, this.told] = ["", null, null];
+    this.write(0, "", "");
+  }
 
   shown() {
     const { bar, told, stage: { player, says } } = this;
     put(bar, "data-seq", player.cursor);
-    // with this picture its client may have got the name that it has in the story
+    // the story may have named the record's client only in this state
     if (told && player.mode === "frozen") say(part(bar, ".words"), says(told));
   }
-}
-
-// nearest is the station whose box is nearest to a spot.
-/** @param {page.Scene} scene @param {import("./ground.js").Spot} spot */
-function nearest(scene, [x, y]) {
-  const off = (/** @type {probe.Station} */ name) => {
-    const { X, Y, W, H } = scene.boxOf(name);
-    return Math.max(X - x, x - X - W, Y - y, y - Y - H);
-  };
-  return stationsOf(scene.geometry).reduce((a, b) => (off(b) < off(a) ? b : a));
 }

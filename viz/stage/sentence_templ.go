@@ -8,7 +8,7 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// DetailButton shows or hides the machinery (appearance.js).
+// DetailButton switches between the full machinery and eight boxes (appearance.js).
 func DetailButton() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -30,7 +30,7 @@ func DetailButton() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"detail\" data-stroke=\"k\" popovertarget=\"menu\" popovertargetaction=\"hide\" aria-pressed=\"false\" title=\"Locks, budget, goroutines, gates, the ring's hands (K)\">Machinery</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<button type=\"button\" id=\"detail\" data-stroke=\"k\" popovertarget=\"menu\" popovertargetaction=\"hide\" aria-pressed=\"false\" title=\"Every station, locks, budget, goroutines, gates, the ring's hands (K)\">Show all</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -38,7 +38,7 @@ func DetailButton() templ.Component {
 	})
 }
 
-// SentenceBar is the one sentence below the stage (sentence.js).
+// SentenceBar is the sentence below the stage (sentence.js).
 func SentenceBar() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -68,7 +68,7 @@ func SentenceBar() templ.Component {
 	})
 }
 
-// Icon is a drawing in a button.
+// Icon is the drawing in a button.
 func Icon(path string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

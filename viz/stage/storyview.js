@@ -1,10 +1,10 @@
-// StoryView: what a story puts on the stage beside the machine's own picture. Its clients have the first lanes, in its
-// own order and under its own names, each with a flag that says what the client was sent last. A pin at the ring says
-// which version a client knows. Versions of the story's pods have names.
+// StoryView: a story's additions to the stage. The story's clients have the first lanes, in the story's order and under
+// its names, each with a flag that shows the last event sent to the client. A pin at the ring marks the version that a
+// client has reached. Versions of the story's pods have names.
 
-import { $, mark, pool, put, say, widen } from "../dom/dom.js";
+import { $, mark, part, pool, put, say } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
-import { like, says as saying } from "../log/query.js";
+import { says as saying } from "../log/query.js";
 import { made } from "./lanes.js";
 import { reflects } from "./places.js";
 import { callOwn, shapeOf } from "./tokens.js";
@@ -12,7 +12,7 @@ import { callOwn, shapeOf } from "./tokens.js";
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {probe.Record["texts"]} Texts
- * @typedef {object} Member of the cast of a story, as it stands
+ * @typedef {object} Member a member of a story's cast, in its current state
  * @property {string} name
  * @property {boolean} [pin]
  * @property {string} subject
@@ -23,60 +23,54 @@ import { callOwn, shapeOf } from "./tokens.js";
  * @property {boolean} open
  * @property {string} [type]
  * @property {string} more
- * @typedef {object} Stream of a client, or a watcher that has no connection
- * @property {string} id of its watcher, or of a request that was refused
- * @property {NonNullable<Texts>} texts what it says of itself
- * @property {string} began the version from which it watches
+ * @typedef {object} Stream a client's stream, or a watcher without a connection
+ * @property {string} id the watcher's, or a refused request's
+ * @property {NonNullable<Texts>} texts the request's texts
+ * @property {string} began the version at which the watch starts
  * @property {boolean} resumes
  * @property {boolean} wire
- * @property {string} who its client
- * @property {probe.Record} [said] what it was sent last
+ * @property {string} who the client
+ * @property {probe.Record} [said] the last event sent
  * @property {boolean} [closed]
  * @property {boolean} [forced]
- * @typedef {{ id: string, cast?: scenario.Member[], versions?: string[] }} Story
+ * @typedef {{ id: string, cast?: scenario.Member[], versions?: string[], several?: boolean }} Story several: kinds
  */
 
-const leaseLasts = 3; // s: that of a story's controllers (clients.go)
 /** @type {{ [type: string]: string }} */
 const handlers = { ADDED: "OnAdd", MODIFIED: "OnUpdate", DELETED: "OnDelete" };
 
-// lineOf is what a request and its answer have in common.
+// lineOf returns the request line, which a request and its answer share.
 /** @param {Texts} texts */
 const lineOf = ({ method, path, query = "" } = {}) => `${method} ${path}?${query}`;
 
-// Heard is what the records up to a moment say beside the picture.
+// Heard collects facts from a story's records that the folded state does not have.
 class Heard {
-  /** @param {string} resource on stage @param {Stream[]} streams that were open before the story */
+  /** @param {string} resource the one on stage @param {Stream[]} streams those open before the story */
   constructor(resource, streams) {
     this.resource = resource;
-    this.kind = resource === "pods" ? "" : resource;
-    this.streams = new Map(streams.map((stream) => [stream.id, stream])); // of the cast, the newest last
+    this.streams = new Map(streams.map((stream) => [stream.id, stream])); // the cast's streams, the newest last
     /** @type {Map<string, { by: string, t: number }[]>} */
-    this.asking = new Map(); // by request: who waits for its answer, and since when
+    this.asking = new Map(); // by request: the clients that wait for its answer, each with the time it asked
     /** @type {Map<string, number>} */
-    this.intervals = new Map(); // by watcher: what it got from the ring
+    this.intervals = new Map(); // by watcher: the number of events from the ring
     /** @type {Map<string, string>} */
-    this.stalled = new Map(); // by client: how
+    this.stalled = new Map(); // by client: "stall", "cut", or "" if neither
     /** @type {Map<string, string[]>} */
-    this.popped = new Map(); // by queue: versions
+    this.popped = new Map(); // the popped versions, by queue
     /** @type {Map<string, string>} */
-    this.calls = new Map(); // by handler: the newest one
+    this.calls = new Map(); // the newest call, by handler
     /** @type {Map<string, string>} */
-    this.delays = new Map(); // by handler
-    /** @type {Set<string>} */
-    this.leaders = new Set(); // members that have had the lease
-    this.lease = this.holder = "";
-    this.renewed = 0; // ns
-    this.asks = this.gets = this.waited = ""; // of the newest request
-    this.served = this.snapshot = ""; // versions of lists: the newest one, and an exact one of the story
-    this.listed = "0"; // … the newest one of the story
+    this.delays = new Map(); // the delay, by handler
+    this.asks = this.gets = this.waited = ""; // texts of the newest request
+    this.served = this.snapshot = ""; // versions of lists: the newest, and the story's exact one
+    this.listed = "0"; // the version of the story's newest list
     this.etcd = this.etcd3 = "";
-    this.refused = ""; // the client whose watch was refused: it has no watcher
-    this.closed = 0; // streams, in this beat
+    this.refused = ""; // the id of the refused watch, which has no watcher
+    this.closed = 0; // the number of streams closed in this beat
   }
 }
 
-// StoryView is what a story adds, up to the beat that is told and that begins at from.
+// StoryView is a story's additions up to the current beat, which begins at from.
 export class StoryView {
   /** @param {Scene} scene @param {Story} story @param {probe.Record[]} records @param {number} from */
   constructor(scene, story, records, from) {
@@ -100,7 +94,7 @@ export class StoryView {
     /** @type {Map<string, string>} */
     const names = new Map();
     /** @type {Map<string, number>} */
-    const changes = new Map(); // by pod
+    const changes = new Map(); // the number of changes, by pod
     for (const r of records) {
       const [, pod] = (r.point === "RingAppend" && this.own.exec(r.key ?? "")) || [];
       if (!pod || !r.rv) continue;
@@ -115,7 +109,7 @@ export class StoryView {
   /** @param {Texts} texts */
   wants(texts) { return this.cast.some(({ is }) => saying(is, texts)); }
 
-  // at makes the story's part of the picture: what its records up to seq say.
+  // at computes the story's additions from its records up to seq.
   /** @param {fold.Resource} res @param {number} seq @param {string} resource */
   at(res, seq, resource) {
     const streams = Object.entries(res.subjects).filter(([, s]) => s.kind === "watcher" && s.opened < this.first)
@@ -128,41 +122,44 @@ export class StoryView {
     this.members = this.cast.map((member) => seenOf(this, member, res));
   }
 
-  // leaseOf says how long who leads may lead, and that who led may not any more.
-  /** @param {string} name */
-  leaseOf(name) {
-    const left = leaseLasts - (this.scene.now - this.now.renewed) / 1e9;
-    if (name === this.now.holder && left > 0) return `lease: ${left.toFixed(1)} s`;
-    return this.now.leaders.has(name) ? "lease expired" : "";
-  }
-
   // draw writes the flags of the cast.
   draw() {
-    const { scene: { geometry, tall }, members } = this;
+    const { scene: { geometry: { lane } }, members } = this;
     const flags = pool($("#cast"), members.length, () => made("cast-member"));
     members.forEach((member, i) => {
       const el = flags[i];
       put(el, "data-cast", member.name);
-      put(el, "transform", `translate(0 ${i * geometry.lane.height})`);
+      put(el, "transform", `translate(0 ${(lane.room - 1 - i) * lane.height})`);
       mark(el, "alarm", member.alarm);
       mark(el, "bare", !member.subject);
-      drawFlag(el, member, tall, geometry.flag);
+      drawFlag(el, member);
     });
+    this.drawGhost(members.find(({ word }) => word.startsWith("at ")));
+  }
+
+  // drawGhost shows the other server if a client watches there: its ring has the version that the client was sent.
+  /** @param {Member | undefined} away */
+  drawGhost(away) {
+    const el = part(this.scene.root, ".ghost");
+    put(el, "visibility", away ? "visible" : "hidden");
+    say(part(el, ".title"), away?.word.replace("at ", "") ?? "");
+    say(part(el, ".value"), away?.rv ?? "");
   }
 
   leave() {
     callOwn("");
+    this.drawGhost(undefined);
     pool($("#cast"), 0, () => made("cast-member"));
   }
 }
 
 /** @typedef {(t: StoryView, r: probe.Record, stream: Stream | undefined) => void} Hear */
 
-// hears is what each record of the story says, of the stream that it is about.
+// hears maps a point to the function that adds its record to Heard.
 /** @type {{ [point in probe.PointName]?: Hear }} */
 const hears = {
   WatcherAdded: opens, WireOpened: opens, WatcherRemoved: ends, FrameWritten: says,
-  ResultSent: (t, r, stream) => { // without a connection it has what is in its result
+  ResultSent: (t, r, stream) => { // a watcher without a connection has the events in its result
     if (!stream?.wire) says(t, r, stream);
   },
   WatcherForced(t, r, stream) {
@@ -183,13 +180,10 @@ const hears = {
     const name = names.get(rv) ?? "";
     popped.set(subject, /\d$/.test(name) ? [...out, name] : out);
   },
-  TxnCommitted(t, r) {
-    if (r.resource === "leases") [t.now.lease, t.now.renewed] = [r.rv ?? "", r.t];
-  },
   RequestReceived(t, r) {
     const [line, by] = [lineOf(r.texts), r.texts?.agent ?? ""];
     t.now.asking.set(line, [...(t.now.asking.get(line) ?? []), { by, t: r.t }]);
-    Object.assign(t.now, asked(t, r.texts, by), { waited: "" });
+    Object.assign(t.now, asked(t, r.texts), { waited: "" });
   },
   RequestAnswered: answered,
 };
@@ -213,7 +207,7 @@ function calls(t, r) {
 function opens(t, r) {
   const opened = streamOf(r.subject || `refused ${r.seq}`, r.texts ?? {}, r.rv);
   if (!r.subject) t.now.refused = opened.id;
-  t.now.streams.delete(opened.id); // it is the newest
+  t.now.streams.delete(opened.id); // moves it to the end, as the newest
   if (t.wants(opened.texts)) t.now.streams.set(opened.id, opened);
 }
 
@@ -232,32 +226,26 @@ function answered(t, r) {
   const query = new URLSearchParams(r.texts?.query);
   const { now } = t;
   const waiting = now.asking.get(lineOf(r.texts)) ?? [];
-  const one = new Set(waiting.map(({ by }) => by)).size === 1; // of two that ask the same it is not known
+  const one = new Set(waiting.map(({ by }) => by)).size === 1; // two clients with the same request cannot be told apart
   const asker = (one && waiting.pop()) || { by: "", t: r.t };
   const seconds = query.has("watch") ? 0 : (r.t - asker.t) / 1e9;
   const status = r.args?.[0] ?? 0;
   const waited = seconds > 0.5 ? `waited ${seconds.toFixed(1)} s` : "";
-  Object.assign(now, asked(t, r.texts, asker.by, status), { waited });
+  Object.assign(now, asked(t, r.texts, status), { waited });
   if (query.get("labelSelector") !== `story=${t.story.id}` || query.has("watch")) return;
-  const rv = now.served; // what the list got
+  const rv = now.served; // the list's version
   now.gets = status === 200 && rv ? `→ ${(t.story.versions && t.names.get(rv)) || rv}` : "";
   if (!now.gets) return;
   now.snapshot = query.get("resourceVersionMatch") === "Exact" ? rv : "";
   now.listed = rv;
 }
 
-// asked returns what the HTTP box says of a request, once it is answered with its status. Who has written a lease
-// holds it.
-/** @param {StoryView} t @param {Texts} texts @param {string} by @param {number} [status] */
-function asked(t, texts, by, status = 0) {
+// asked returns the HTTP box's texts for a request; status is 0 until the answer.
+/** @param {StoryView} t @param {Texts} texts @param {number} [status] */
+function asked(t, texts, status = 0) {
   const { method, path = "", query: search, version: since = "" } = texts ?? {};
   const query = new URLSearchParams(search);
   const [, kind = ""] = /^\/apis(?:\/[^/]+){2}(?:\/namespaces\/[^/]+)?\/(\w+)/.exec(path) ?? [];
-  if (kind === "leases") {
-    const member = t.cast.find(({ is }) => is.agent && like(is.agent, by))?.name ?? "";
-    if (member && method !== "GET" && status > 0 && status < 300) t.now.leaders.add((t.now.holder = member));
-    return { asks: member && `from ${member}`, gets: "" };
-  }
   if (method === "GET" && t.own.test(path)) return { asks: "one by name", gets: status === 200 ? "from etcd" : "" };
   if (query.has("watch")) return { asks: "a watch", gets: Number(since) > 0 ? `from ${since}` : "" };
   if (kind) return { asks: kind, gets: "" };
@@ -266,7 +254,7 @@ function asked(t, texts, by, status = 0) {
   return { asks: !since ? "no version" : exact ? `exactly ${since}` : `version ${since}`, gets: "" };
 }
 
-// streamOf is a stream of the client that says texts of itself, or a watcher that has no connection.
+// streamOf returns the stream of the client that sent texts, or of a watcher without a connection.
 /** @param {string} id @param {NonNullable<Texts>} texts @param {string} [rv] @returns {Stream} */
 function streamOf(id, texts, rv = "0") {
   const { agent = "", prefix, labels = "", fields = "", version } = texts;
@@ -275,20 +263,20 @@ function streamOf(id, texts, rv = "0") {
   return { id, texts, began: version ?? rv, resumes: Number(version) > 0, wire, who };
 }
 
-// seenOf is a member of the cast as it stands.
+// seenOf returns a member of the cast in its current state.
 /** @param {StoryView} t @param {scenario.Member} member @param {fold.Resource} res @returns {Member} */
 function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   const { stalled, listed, streams } = t.now;
   const matching = [...streams.values()].filter(({ texts }) => saying(is, texts));
   const agents = [...new Set(matching.map((stream) => stream.who))];
-  const who = agents[nth] ?? (is.agent ?? "").replace(/\*$/, ""); // it may have closed its stream before
+  const who = agents[nth] ?? (is.agent ?? "").replace(/\*$/, ""); // the client may have closed its stream already
   const mine = matching.filter((stream) => stream.who === who);
   const now = mine.at(-1);
   const said = mine.findLast((stream) => stream.said)?.said;
   const ids = [who.replace(/^listwatch-/, ""), name, `informer-${name}`];
   const client = ids.find((id) => reflects(res.subjects[id]));
   const reflector = client === undefined ? undefined : res.subjects[client];
-  // Who resumes says what it knows: what it was sent before may be lost.
+  // A resumed watch names the version that its client has; events sent earlier may be lost.
   const tells = now?.resumes ? [now] : mine;
   const rv = [
     reflector?.rv, now ? "0" : listed,
@@ -302,12 +290,12 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   return {
     name, pin, subject: now && res.subjects[now.id] ? now.id : "", client, word, rv, open, type: said?.type,
     alarm: now?.said?.type === "ERROR" || Boolean(now?.forced) || how !== "",
-    more: t.leaseOf(name) || (rv === "0" ? "" : `${knows} ${rv}`),
+    more: rv === "0" ? "" : `${knows} ${rv}`,
   };
 }
 
-// isSent reports that what was sent is not known yet: it stands in the result of a client without a connection, or in
-// the network's buffers, or the reflector has not received it.
+// isSent reports whether the last event sent has not reached its client: it is in the result of a watcher without a
+// connection, in the network's buffers, or not yet received by the reflector.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
   if (!now?.said) return false;
@@ -315,7 +303,7 @@ function isSent(now, reflector, how) {
   return Boolean(behind || !now.wire || how);
 }
 
-// wordOf says in a word how a client's newest stream is doing; other is the server that it may have gone to.
+// wordOf returns a word for the state of a client's newest stream. The client may have moved to the server other.
 /**
  * @param {StoryView} t @param {Stream | undefined} now @param {boolean} open @param {string} how
  * @param {"" | { name: string, reflector: fold.Subject | undefined } | undefined} other
@@ -334,24 +322,14 @@ function wordOf({ now: { intervals } }, now, open, how, other) {
   return replayed ? `${replayed} from ring` : open ? "watching" : "no watch";
 }
 
-// drawFlag writes a member's flag.
-/**
- * @param {Element} el @param {Member} member @param {boolean} tall @param {stage.Geometry["flag"]} flag where it is
- */
-function drawFlag(el, { name, word, type, rv, more }, tall, flag) {
-  const [title, cloth] = el.children;
+// drawFlag writes a member's box: its name, the last event it was sent, and the version it has reached.
+/** @param {Element} el @param {Member} member */
+function drawFlag(el, { name, word, type, more }) {
+  const [, title, knows, , shape, says] = el.children;
   say(title, name);
-  put(cloth, "transform", `translate(${flag[tall ? "tall" : "wide"].join(" ")})`);
-  put(cloth, "visibility", word ? "visible" : "hidden");
-  const [box, shape, first, second] = cloth.children;
-  put(box, "height", tall ? 18 : 33); // there is room for one line
-  put(box, "width", tall ? 97 : 84);
   const token = type !== undefined && type === word;
   put(shape, "href", `#token-${shapeOf(type)}`);
   put(shape, "visibility", token ? "inherit" : "hidden");
-  put(first, "x", token ? 15 : 5);
-  say(first, tall && token ? rv : word);
-  widen(first, token && word === "BOOKMARK" ? 64 : 0);
-  say(second, tall ? "" : more);
-  widen(second, more.length > 11 ? 75 : 0);
+  say(knows, more);
+  say(says, word);
 }

@@ -8,10 +8,10 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// theirText is what is said of a station of a server that is not ours: a number, and what it counts.
+// theirText is a number beside a station of a foreign server: its key, and its unit.
 type theirText struct{ station, key, unit string }
 
-// theirTexts are filled by lens.js with what the server's /metrics says.
+// theirTexts are the numbers that lens.js fills in from the server's /metrics.
 var theirTexts = []theirText{
 	{"http", "http requests", "requests"},
 	{"etcd", "etcd", "ms a request"},
@@ -23,7 +23,7 @@ var theirTexts = []theirText{
 	{"watcher", "watcher open", "open watches"},
 }
 
-// theirs stands where the server half is drawn, if that is not ours.
+// theirs is drawn over the server half when the server is a foreign one.
 func theirs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,8 +1,8 @@
-// Who waits, and where. The queues at which a goroutine waits are marked; why it does, the inspector says. Goroutines
-// are drawn where they stand: the four that every event has to pass by name (roles), those of each lane between the
-// channels they take from and send to, and, while it is held up, one beside the etcd3 watch or the reflector (posts).
-// A padlock stands on the border of each station that has a lock. The log says of every record whether a lock was held
-// there: where time stands, the padlock is closed if the record at the cursor was reported under it.
+// Waits marks the queues at which a goroutine waits; the inspector shows why it waits. Goroutines are named at their
+// places: the ones that every event passes (roles) and, only while it is blocked, one beside the etcd3 watch or the
+// reflector (posts). Each station with a lock has a padlock on its border. The log records for each record whether the
+// lock was held: while time is stopped, the padlock is closed if the record at the cursor was reported under the
+// lock.
 
 import { $, label, mark, part, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/times.js";
@@ -15,13 +15,12 @@ import { milliseconds } from "../lib/times.js";
  * @property {(r: { resource?: string }) => boolean} here
  * @typedef {{ lane: string, subject?: (scene: page.Scene) => string, called: string, hands?: boolean }} Role
  * @typedef {[string, name: string, stations: string[], writer: string]} Padlock
- * @typedef {(point: probe.PointName, id: string) => boolean} Blocked
  */
 
-const grace = 250; // ms that a goroutine waits before it is shown: a hand-over that takes a moment is no stop
+const grace = 250; // ms that a goroutine waits before its wait is shown: a short hand-over is not a stop
 
-// roles and posts by the name of the glyph: the goroutine, of which subject, and what it is called there. What it waits
-// for is in the waits of the picture, by the points that stand under its name in the table.
+// roles and posts by glyph name: the goroutine's lane, its subject, and its label. The goroutine's wait is among the
+// folded waits, under the points that the table lists for that lane.
 /** @type {{ [name: string]: Role }} */
 const roles = {
   caching: { lane: "cacher.startCaching", subject: () => "cacher", called: "startCaching" },
@@ -32,22 +31,15 @@ const roles = {
   "etcd3-result": { lane: "watchChan.collectEventProcessing", called: "collectEvent…" },
   stream: { lane: "StreamWatcher.receive", subject: (scene) => scene.informer, called: "receive", hands: true },
 };
-// states of a goroutine by the kind of its wait: an icon, and the words.
+// states of a goroutine by the kind of its wait: an icon and words.
 /** @type {{ [kind: string]: [icon: string, words: string] }} */
-export const states = {
+const states = {
   room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"],
-  client: ["⇥", "writes to its client"], version: ["⌛", "waits for a version"],
+  client: ["⇥", "writes to its client"], version: ["◔", "waits for a version"],
   return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
-// signs of a lane's goroutines by state: a path around the origin, and the words.
-/** @type {{ [does: string]: [path: string, words: string] }} */
-const signs = {
-  send: ["M-3.6 0H1.6M-0.8 -2.4L1.8 0L-0.8 2.4M3.8 -3.4V3.4", "waits to send"],
-  receive: ["M3.6 0H-1.6M0.8 -2.4L-1.8 0L0.8 2.4M-3.8 -3.4V3.4", "waits to receive"],
-  run: ["M-2.2 -3.6L3.6 0L-2.2 3.6Z", "runs"],
-};
-// padlocks: the station on which each stands, its name, where what is done under it is reported, and who holds it for
-// writing.
+// padlocks: the station that shows the padlock, the lock's name, the stations whose records may be under the lock, and
+// the goroutine that takes it for writing.
 /** @type {Padlock[]} */
 const padlocks = [
   ["store", "WatchCache.mu", ["ring", "store"], "cacher.startCaching"],
@@ -61,15 +53,15 @@ export class Waits {
     this.stage = stage;
     this.cast = Object.entries(roles).map(([name, role]) => ({ ...role, el: $(`[data-role="${name}"]`) }));
     /** @type {Map<number, number>} */
-    this.firstSeen = new Map(); // by the seq of a wait: when this page saw it first
-    this.due = Infinity; // when the next wait will have lasted
+    this.firstSeen = new Map(); // when this page first saw a wait, by the wait's seq
+    this.due = Infinity; // when the next wait has lasted long enough to be shown
     /** @type {Set<Element>} */
     this.marked = new Set(); // the drawings of queues at which goroutines wait
   }
 
   get frozen() { return this.stage.player.mode === "frozen"; }
 
-  // lasting leaves out the waits that have only begun, except where the picture stands still.
+  // lasting leaves out waits shorter than grace, except while the picture is frozen.
   /** @param {fold.Wait[]} waits */
   lasting(waits) {
     const now = performance.now();
@@ -80,7 +72,7 @@ export class Waits {
     return waits.filter((w) => !young.includes(w));
   }
 
-  // pipeOf finds the drawing of a queue: in a lane, or the one that there is.
+  // pipeOf returns the drawing of a wait's queue: the one in the subject's lane, or the only one.
   /** @param {fold.Wait} wait */
   pipeOf({ on, subject }) {
     const { scene } = this.stage;
@@ -102,10 +94,10 @@ export class Waits {
     const { scene } = this.stage;
     const mine = waits.filter((w) => {
       const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
-      const young = one.hands && scene.story && state.t - w.t <= grace * 1e6; // a story stands also in a hand-over
+      const young = one.hands && scene.story && state.t - w.t <= grace * 1e6; // a story may stop during a hand-over
       return w.lane.split(" ").includes(one.lane) && !other && !young;
     });
-    const wait = mine.find((w) => w.kind !== "work") ?? mine[0]; // undefined if it hardly waits
+    const wait = mine.find((w) => w.kind !== "work") ?? mine[0]; // undefined if no wait has lasted
     const [icon, words] = states[wait?.kind] ?? ["", "waits for no other one"];
     const other = Boolean(wait) && wait.kind !== "work";
     mark(one.el, "held", other);
@@ -136,15 +128,7 @@ export class Waits {
     this.showBlocked(held.filter((w) => w.on));
     if (!res) return;
     const idle = all.filter((w) => w.kind === "work");
-    const lasted = new Set(held.map((w) => w.seq));
-    /** @type {Blocked} */
-    const blocked = (point, id) => lasted.has(res.waits[`${point} ${id}`]?.[0].seq);
     for (const one of this.cast) this.showRole(one, [...held, ...idle], state);
-    const { watchers, listeners } = this.stage.scene.lanes;
-    for (const [id, el] of watchers) if (el.lane?.shown && res.subjects[id]) showWatcher(id, el, blocked);
-    for (const [id, el] of listeners) {
-      if (el.lane?.shown && res.subjects[id]) showListener(id, el, blocked, res.subjects[id]);
-    }
     for (const lock of padlocks) this.showLock(lock);
   }
 
@@ -152,32 +136,4 @@ export class Waits {
   draw(now) {
     if (now >= this.due) this.stage.scene.stale = true;
   }
-}
-
-/** @param {Element} el @param {string} name @param {string} does @param {string} who @param {string} [why] */
-function stand(el, name, does, who, why = "") {
-  const node = part(el, `[data-goroutine="${name}"]`);
-  const [path, words] = signs[does] ?? ["", "has nothing to do"];
-  put(node, "data-does", does);
-  put(part(node, "path"), "d", path);
-  label(node, `${who} ${words}${why}`);
-}
-
-/** @param {string} id @param {Element} el @param {Blocked} blocked */
-function showWatcher(id, el, blocked) {
-  const [full, deaf] = [blocked("ResultBlocked", id), blocked("ResultReceived", id)];
-  stand(el, "process", full ? "send" : "receive", `${id} processInterval`, full ? ": result is full" : " from input");
-  const client = deaf ? ": its client does not read" : " from result";
-  stand(el, "serve", deaf ? "send" : "receive", `${id} WatchServer`, client);
-}
-
-/** @param {string} id @param {Element} el @param {Blocked} blocked @param {fold.Subject} subject */
-function showListener(id, el, blocked, { counts, queues }) {
-  const calls = (counts.HandlerCalled ?? 0) > (counts.HandlerReturned ?? 0);
-  const pending = queues.pending?.len ?? 0;
-  const full = blocked("AddBlocked", id);
-  stand(el, "distribute", full ? "send" : "", "the informer's goroutine", full ? ` ${id} a notification` : "");
-  stand(el, "pop", "receive", `${id} pop`, " from add");
-  stand(el, "offer", pending > 0 ? "send" : "", `${id} pop`, pending > 0 ? ` to next; ${pending} are pending` : "");
-  stand(el, "run", calls ? "run" : "receive", `${id} run`, calls ? " the handler" : " from next");
 }

@@ -1,7 +1,7 @@
-// The zoom: the whole path, or the stations that a story or a presenter is about. The others are dimmed then,
-// and the camera goes there. The glyphs are the same.
+// The zoom: the whole path, or the stations that a story or a presenter is about. The camera moves to those and the
+// others are dimmed. The glyphs stay the same.
 
-import { $, mark, parts, put } from "../dom/dom.js";
+import { $, put } from "../dom/dom.js";
 
 /**
  * @typedef {import("./ground.js").View} View
@@ -9,11 +9,11 @@ import { $, mark, parts, put } from "../dom/dom.js";
  */
 
 const flight = 380; // ms from one view to another
+const handsOff = 4000; // ms after the viewer's own scrolling without ours
 const margin = 34; // units around a station
-const flags = 90; // units beside the lanes of a story's cast
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
-const nearest = 0.55; // of the stage's width that is framed, at least: what surrounds a beat's stations stays in sight
+const nearest = 0.55; // the least share of the stage in a view, so that a beat's stations keep some surroundings
 
 export class Zoom {
   /** @param {{ scene: page.Scene, motion: page.Motion }} stage */
@@ -23,14 +23,17 @@ export class Zoom {
     this.frame = $("#stage");
     this.ground = $(".ground");
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
-    this.ratio = 1; // of the place in which the stage is shown: every view has it, so that a view fills that place
+    this.ratio = 1; // width by height of the stage's frame; every view has the same ratio, so that it fills the frame
     this.whole = this.all();
     this.from = this.to = this.whole;
-    this.aim = () => this.whole; // what is looked at
+    this.aim = () => this.whole; // the view that the camera aims at
     this.began = 0;
-    this.framed = ""; // the stations that are lit
+    this.eye = 0; // the camera's height while it goes along with a token
+    this.framed = ""; // the lit stations
+    this.touched = -handsOff; // when the viewer last scrolled
+    this.scrolled = 0; // when the page last scrolled along
     /** @type {Element[]} */
-    this.sought = []; // those that come into sight where the stage is larger than its place
+    this.sought = []; // stations to scroll to if the stage is larger than its frame
     scene.relaid(() => {
       motion.clear();
       this.lay();
@@ -40,20 +43,27 @@ export class Zoom {
       if (height > 0 && Math.abs(width / height - this.ratio) > 1e-3) this.lay();
     }).observe(this.frame);
     new ResizeObserver(() => this.center()).observe(this.ground);
+    for (const by of ["wheel", "touchmove", "keydown"]) {
+      addEventListener(by, () => (this.touched = performance.now()), { passive: true });
+    }
     this.lay();
   }
 
-  // all is the view of everything. A place that has not the stage's proportions shows some ground beside it.
+  // all returns the view of the whole stage. A frame with other proportions shows some empty ground beside it.
   /** @returns {View} */
   all() {
     const { scene } = this;
     const { width, height } = this.frame.getBoundingClientRect();
     const ratio = (this.ratio = width > 0 && height > 0 ? width / height : scene.width / scene.height);
+    if (this.goesAlong) {
+      const h = scene.width / ratio;
+      return { x: 0, y: Math.max(0, Math.min(scene.height - h, this.eye - h / 2)), w: scene.width, h };
+    }
     const [w, h] = [Math.max(scene.width, scene.height * ratio), Math.max(scene.height, scene.width / ratio)];
     return { x: (scene.width - w) / 2, y: (scene.height - h) / 2, w, h };
   }
 
-  // viewOf is a box with its surroundings.
+  // viewOf returns the view of a box with its surroundings.
   /** @param {Box} box @param {number} [least] @returns {View} */
   viewOf(box, least = 0) {
     const { whole, ratio } = this;
@@ -64,14 +74,15 @@ export class Zoom {
     return { x, y, w, h };
   }
 
-  get casts() { return (this.scene.story?.members.length ?? 0) > 0; } // is a story's cast on the stage?
+  // goesAlong reports whether the camera follows the moving token, as it does in a phone's first view.
+  get goesAlong() { return this.scene.plain && this.scene.tall; }
 
-  // boxAround has all the stations in it. The wire, which goes from top to bottom, is as high as the others.
+  // boxAround returns the box around some stations. The wire, which spans the stage, counts only at the others' height.
   /** @param {probe.Station[]} names @returns {Box} */
   boxAround(names) {
     const { scene } = this;
-    const more = this.casts && !scene.tall ? flags : 0;
-    const boxes = names.map(scene.boxOf).map((b, i) => (names[i] === "watcher" ? { ...b, W: b.W + more } : b));
+    const { guest } = scene.geometry; // the client at the end of a lane
+    const boxes = names.map(scene.boxOf).map((b, i) => (names[i] === "watcher" ? { ...b, W: guest.X + guest.W } : b));
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
     const { Y: top, H: high } = boxes[long ? 0 : 1] ?? boxes[0];
     if (long >= 0) boxes[long] = { ...boxes[long], Y: top, H: high };
@@ -79,7 +90,7 @@ export class Zoom {
     return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
   }
 
-  // fly turns the camera to what is looked at from now on.
+  // fly moves the camera to a new view and keeps it there.
   /** @param {() => View} next */
   fly(next) {
     this.aim = next;
@@ -87,18 +98,18 @@ export class Zoom {
     [this.from, this.to, this.began] = [{ ...this.scene.view }, next(), performance.now()];
   }
 
-  // frameOn lights some stations and goes there; none: everything, from afar. Where the stage is wider than its place,
-  // its place scrolls to those that are to be seen.
-  /** @param {string[]} names @param {string[]} [seen] */
-  frameOn(names, seen = names) {
-    this.sought = seen.map((name) => this.scene.station(name));
+  // frameOn lights some stations and moves the camera there; without names, it shows the whole stage. If the stage is
+  // larger than its frame, the frame scrolls to them.
+  /** @param {string[]} names */
+  frameOn(names) {
+    this.sought = names.map((name) => this.scene.station(name));
     requestAnimationFrame(() => this.center());
-    const asked = [...names, this.casts].join();
+    const asked = names.join();
     if (asked === this.framed) return;
     this.framed = asked;
     for (const [name, el] of this.scene.stations) el.classList.toggle("bright", names.includes(name));
     this.frame.classList.toggle("dimmed", names.length > 0);
-    this.fly(() => { // asked again when the stage is laid out anew
+    this.fly(() => { // called again after each new layout
       const { whole } = this;
       const near = names.length > 0 && !this.scrolls();
       const view = near ? this.viewOf(this.boxAround(/** @type {probe.Station[]} */ (names)), nearest) : whole;
@@ -108,8 +119,8 @@ export class Zoom {
 
   scrolls() { return this.scene.tall || this.ground.scrollWidth > this.ground.clientWidth + 1; }
 
-  // center scrolls until what is sought is in the middle of its place, as far as that is possible. Where the place is
-  // as high as the drawing it scrolls the page, and keeps that above what lies on its lower edge.
+  // center scrolls the sought stations as close to the middle of the frame as possible. If the frame is as high as the
+  // drawing, center scrolls the page, and keeps the stations above the story's panel.
   center() {
     const { sought, ground } = this;
     if (sought.length === 0 || !this.scrolls()) return;
@@ -129,15 +140,22 @@ export class Zoom {
     });
   }
 
-  // around shows a station whole.
+  // around moves the camera to one whole station.
   /** @param {string} name */
   around(name) { this.fly(() => this.viewOf(this.scene.boxOf(/** @type {probe.Station} */ (name)))); }
 
   /** @param {number} now */
   draw(now) {
+    const [flies] = this.scene.tall ? this.motion.flying(this.motion.clock).slice(-1) : [];
+    if (flies?.followed && !this.goesAlong) this.scrollAlong(flies.now[1], now);
+    if (flies && this.goesAlong) {
+      this.eye += (flies.now[1] - this.eye) / 12;
+      this.from = this.to = this.whole = this.all();
+      return this.show({ ...this.to });
+    }
     const { from, to } = this;
     if (same(this.scene.view, to)) return;
-    // a frame may be older than what it draws
+    // a frame's time may be before began
     const t = this.still.matches ? 1 : Math.min(1, Math.max(0, (now - this.began) / flight));
     const e = 1 - (1 - t) ** 3;
     const at = (/** @type {keyof View} */ side) => (t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e);
@@ -145,35 +163,34 @@ export class Zoom {
     if (t === 1) this.settle();
   }
 
-  settle() {
-    const { scene, to } = this;
-    scene.stale = true; // what stands beside the drawing stands there again
-    for (const [name, el] of scene.stations) el.classList.toggle("cut", this.cuts(/** @type {probe.Station} */ (name)));
-    this.frame.classList.toggle("near", to.w < this.whole.w);
-    const { X, W } = scene.boxOf("watcher"); // beside its lanes are the flags of a story's cast
-    for (const name of ["wire.bytes", "wire.n", "wire.streams", "wire.others"]) {
-      const el = scene.texts.get(name);
-      if (el) mark(el, "cut", !scene.tall && Number(el.getAttribute("y")) + 4 > to.y + to.h);
-    }
-    mark($("#cast"), "cut", X + W < to.x + to.w && X + W + flags > to.x + to.w);
-    for (const [css, left] of /** @type {const} */ ([["#legend", 44], ['[data-text="server.state"]', 164]])) {
-      put($(css), "transform", `translate(${Math.max(0, to.x - left).toFixed(1)} 0)`);
-    }
-    for (const el of parts(scene.root, "#legend > *")) {
-      const { x, width } = /** @type {SVGGraphicsElement} */ (/** @type {unknown} */ (el)).getBBox();
-      mark(el, "cut", x + width + Math.max(0, to.x - 44) > to.x + to.w);
-    }
+  // scrollAlong keeps the token of a followed change in sight where the stage is higher than the window. It waits if
+  // the viewer has just scrolled.
+  /** @param {number} y @param {number} now */
+  scrollAlong(y, now) {
+    if (now - this.touched < handsOff || now - this.scrolled < flight || this.sought.length > 0) return;
+    this.scrolled = now;
+    const matrix = this.scene.root.getScreenCTM();
+    const place = matrix ? matrix.f + y * matrix.d : 0;
+    if (place > 0.25 * innerHeight && place < 0.55 * innerHeight) return;
+    scrollBy({ top: place - 0.45 * innerHeight, behavior: this.still.matches ? "instant" : "smooth" });
   }
 
-  // show turns the camera. What is painted on the canvas goes by the same view.
+  settle() {
+    const { scene, to } = this;
+    scene.stale = true; // redraws the texts beside the drawing
+    for (const [name, el] of scene.stations) el.classList.toggle("cut", this.cuts(/** @type {probe.Station} */ (name)));
+    this.frame.classList.toggle("near", to.w < this.whole.w);
+  }
+
+  // show sets the view, for the SVG and for the canvas.
   /** @param {View} view */
   show(view) {
     this.scene.view = view;
     put(this.scene.root, "viewBox", [view.x, view.y, view.w, view.h].map((v) => v.toFixed(2)).join(" "));
-    this.motion.touch();
+    this.motion.stale = true;
   }
 
-  // cuts reports whether an edge of the stage goes through a station: what is written there would be cut.
+  // cuts reports whether the view's edge cuts through a station, and so through its texts.
   /** @param {probe.Station} name */
   cuts(name) {
     const { to } = this;
@@ -182,7 +199,7 @@ export class Zoom {
     return !within && !this.framed.split(",").includes(name);
   }
 
-  // lay shows what is looked at as the stage and its place are now.
+  // lay applies the current view to a new layout or frame size.
   lay() {
     this.whole = this.all();
     this.from = this.to = this.aim();

@@ -1,17 +1,16 @@
-// The teller: at which beat of a story the viewer is, and what comes next. It knows no document, no clock and no
-// program: what it needs done it asks of `on`, and time comes by tick. So it can be tested without a browser.
+// The beat player holds the viewer's place in a story and decides what comes next. It uses no document, clock or
+// program: it acts through `on`, and tick passes the time. So it can be tested without a browser.
 //
 // A beat goes through these phases:
 //
-//	ready   its words are read, and nothing moves: the first beat of a story, and one that asks a question
-//	busy    its records are fetched; for the first beat of a live story the machine plays
-//	lead    its words are read, and it begins by itself in a moment
-//	plays   the cursor moves to where the beat rests
-//	rests   the cursor is there
-//	away    the viewer has moved the cursor elsewhere, or the records could not be had
+//	busy    the page fetches the beat's records; for a live story's first beat, the program plays the story
+//	ready   the viewer reads and nothing moves, until Next or a guess; after a Next, the beat begins by itself
+//	plays   the cursor moves to the beat's end
+//	rests   the cursor is at the beat's end
+//	away    the viewer has moved the cursor elsewhere, or the records could not be fetched
 //
-// Next goes on: it begins, hurries, or turns to the beat that follows. Back turns to where the beat before rests.
-// Auto-play presses Next in time.
+// Next begins the beat, hurries it, or turns to the following beat. Back turns to the end of the previous beat.
+// Auto-play presses Next when its time has come.
 
 /**
  * @typedef {{ lead: number, play: number, rest: number }} Pace ms for which auto-play reads a beat, plays it and rests
@@ -21,18 +20,17 @@
 
 /**
  * @template {Range} R
- * @typedef {object} Hands what a teller needs done
- * @property {(i: number) => Promise<R>} range returns where the i-th beat stands
- * @property {(range: R, ms: number) => Promise<boolean>} play moves the cursor there, and returns whether it came there
+ * @typedef {object} Hands the actions of a beat player
+ * @property {(i: number) => Promise<R>} range returns the records of the i-th beat
+ * @property {(range: R, ms: number) => Promise<boolean>} play moves the cursor along, and reports whether it got there
  * @property {(seq: number) => Promise<boolean> | boolean} seek moves it at once
- * @property {() => void} changed is told of every change
+ * @property {() => void} changed called after every change
  * @property {(problem: unknown) => void} trouble
  */
 
-const byHand = 1500; // ms at most that words stand before the beat plays, when a hand pressed Next
-const none = { lead: 0, play: 0, rest: 0 };
+const byHand = 1500; // the most ms that words show before the beat plays, after Next was pressed by hand
 
-// A BeatPlayer tells beats.
+// A BeatPlayer plays the beats of a story.
 /** @template {Range} R */
 export class BeatPlayer {
   /** @param {Beat[]} beats @param {Hands<R>} on */
@@ -42,31 +40,28 @@ export class BeatPlayer {
     this.beat = 0;
     this.phase = "busy";
     this.auto = false;
-    this.still = false; // nothing is to move: a beat is at its end at once
+    this.still = false; // whether beats jump to their ends without motion
     /** @type {(number | undefined)[]} */
-    this.guesses = []; // by beat
-    /** @type {Set<number>} */
-    this.shown = new Set(); // beats whose end was seen
+    this.guesses = []; // the viewer's guesses, by beat
     /** @type {R | null} */
-    this.range = null; // of the beat
-    this.left = Infinity; // ms until auto-play, or a lead, goes on
-    this.ticket = 0; // of what was asked last: what was asked before comes too late
+    this.range = null; // the records of the beat
+    this.left = Infinity; // ms until the story goes on by itself
+    this.ticket = 0; // the number of the newest action, which cancels earlier ones
   }
 
   get last() { return this.beat === this.beats.length - 1; }
-  get resting() { return this.phase === "ready" || this.phase === "rests"; }
+  get resting() { return this.phase === "rests" || (this.phase === "ready" && this.left === Infinity); }
   get over() { return this.last && this.phase === "rests"; }
-  get pace() { return this.beats[this.beat].pace ?? none; }
+  get pace() { return this.beats[this.beat].pace ?? { lead: 0, play: 0, rest: 0 }; }
 
   /** @param {string} phase @param {number} [ms] */
   turn(phase, ms = Infinity) {
     this.phase = phase;
     this.left = ms;
-    if (phase === "rests") this.shown.add(this.beat);
     this.on.changed();
   }
 
-  // doing runs act unless something else is asked meanwhile. What fails leaves the viewer away from the beat.
+  // doing runs act, which uses current to check for a newer action. A failure leaves the viewer away.
   /** @param {(current: () => boolean) => Promise<void>} act */
   async doing(act) {
     const mine = ++this.ticket;
@@ -84,8 +79,8 @@ export class BeatPlayer {
   /** @param {number} i */
   asks(i) { return Boolean(this.beats[i].question) && this.guesses[i] === undefined; }
 
-  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns its range if that is
-  // still wanted.
+  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns the range, or null if a
+  // newer action has replaced this one.
   /** @param {() => boolean} current @param {"from" | "to"} end */
   async come(current, end) {
     this.turn("busy");
@@ -96,107 +91,68 @@ export class BeatPlayer {
     return current() ? found : null;
   }
 
-  // open turns to a beat and waits there for the viewer. The first one of a story that is to be played has no records
-  // yet.
-  /** @param {number} i @param {boolean} [played] */
-  open(i, played = true) {
+  // open turns to a beat, which begins after ms. Before a story is played, its first beat has no records.
+  /** @param {number} i @param {number} [ms] @param {boolean} [played] */
+  open(i, ms = Infinity, played = true) {
     return this.doing(async (current) => {
       this.beat = i;
       this.range = null;
-      if (played && !(await this.come(current, "from"))) return;
-      this.turn("ready", this.auto ? this.lead(this.asks(i)) : Infinity);
+      if (!played || await this.come(current, "from")) this.turn("ready", ms);
     });
   }
 
-  // lead is for how long the words of the beat stand: whole, or for one who has just pressed Next.
-  /** @param {boolean} whole */
-  lead(whole) { return whole ? this.pace.lead : Math.min(byHand, this.pace.lead); }
-
-  // begin plays the beat; what it says has been read already if it was waited for.
-  /** @param {boolean} read */
-  begin(read) {
+  // begin plays the beat, or shows its end at once.
+  begin(atOnce = false) {
     return this.doing(async (current) => {
-      const range = await this.come(current, "from");
+      const range = (atOnce && this.range) || await this.come(current, "from");
       if (!range) return;
-      if (!read && !this.still) return this.turn("lead", this.lead(this.auto));
-      await this.run(current, range);
+      if (!atOnce) this.turn("plays");
+      const reached = await (atOnce ? this.on.seek(range.to) : this.on.play(range, this.pace.play));
+      if (!current()) return;
+      if (this.last || !reached) this.auto = false;
+      this.turn(reached ? "rests" : "away", this.auto ? this.pace.rest : Infinity);
     });
   }
 
-  /** @param {() => boolean} current @param {R} range */
-  async run(current, range) {
-    this.turn("plays");
-    const reached = await this.on.play(range, this.pace.play);
-    if (current()) this.settle(reached);
+  // next begins the beat, hurries it, or turns to the following beat, which waits if it has a question.
+  next() {
+    const [{ phase }, i] = [this, this.beat + 1];
+    if (["ready", "away", "plays"].includes(phase)) return this.begin(phase === "plays");
+    if (phase !== "rests" || this.last) return;
+    const { lead = 0 } = this.beats[i].pace ?? {};
+    return this.open(i, this.auto ? lead : this.asks(i) ? Infinity : this.still ? 0 : Math.min(byHand, lead));
   }
 
-  /** @param {boolean} reached */
-  settle(reached) {
-    if (this.last || !reached) this.auto = false;
-    this.turn(reached ? "rests" : "away", this.auto ? this.pace.rest : Infinity);
-  }
-
-  // finish shows the beat's end at once.
-  /** @param {R} range */
-  finish(range) {
+  // back turns to the end of the previous beat.
+  back() {
+    this.auto = false;
+    if (this.beat === 0) return this.open(0, Infinity, Boolean(this.range));
     return this.doing(async (current) => {
-      const reached = await this.on.seek(range.to);
-      if (current()) this.settle(reached !== false);
-    });
-  }
-
-  // turnTo plays a beat, or waits there for an answer.
-  /** @param {number} i */
-  turnTo(i) {
-    this.beat = i;
-    return this.asks(i) ? this.open(i) : this.begin(false);
-  }
-
-  // restAt shows the end of a beat.
-  /** @param {number} i */
-  restAt(i) {
-    return this.doing(async (current) => {
-      this.beat = i;
+      this.beat--;
       if (await this.come(current, "to")) this.turn("rests");
     });
   }
 
-  next() {
-    const { phase, range } = this;
-    if (phase === "ready" || phase === "away") return this.begin(true);
-    if (phase === "lead" && range) return this.doing((current) => this.run(current, range));
-    if (phase === "plays" && range) return this.finish(range);
-    if (phase === "rests" && !this.last) return this.turnTo(this.beat + 1);
-  }
-
-  back() {
-    this.auto = false;
-    return this.beat === 0 ? this.open(0, Boolean(this.range)) : this.restAt(this.beat - 1);
-  }
-
   toggle() {
     this.auto = !this.auto;
-    if (!this.auto) {
-      if (this.phase !== "lead") this.left = Infinity;
-      return this.on.changed();
-    }
-    if (this.over) return this.open(0);
-    if (this.phase === "away" || (this.phase === "ready" && !this.asks(this.beat))) return this.begin(true);
-    if (this.phase === "ready") this.left = this.lead(true);
-    if (this.phase === "rests") this.left = Math.min(byHand, this.pace.rest);
+    if (!this.auto) this.left = Infinity;
+    else if (this.over) return this.open(0, this.beats[0].pace?.lead);
+    else if (this.phase === "away" || (this.phase === "ready" && !this.asks(this.beat))) return this.begin();
+    else if (this.phase === "ready") this.left = this.pace.lead;
+    else if (this.phase === "rests") this.left = byHand;
     this.on.changed();
   }
 
-  // guess answers the question of the beat, which the beat itself then answers.
+  // guess takes the viewer's answer to the beat's question, and begins the beat.
   /** @param {number} i */
   guess(i) {
     const answers = this.beats[this.beat].question?.answers ?? [];
     if (this.phase !== "ready" || !this.asks(this.beat) || i < 0 || i >= answers.length) return;
     this.guesses[this.beat] = i;
-    return this.begin(true);
+    return this.begin();
   }
 
-  // verdict is "right", "wrong" or "told", if nothing was guessed; "" as long as the beat has not shown it.
+  // verdict returns "right", "wrong", or "told" without a guess; "" until the beat has ended.
   verdict() {
     const { question } = this.beats[this.beat];
     if (!question || this.phase !== "rests") return "";
@@ -204,7 +160,7 @@ export class BeatPlayer {
     return guess === undefined ? "told" : guess === question.right ? "right" : "wrong";
   }
 
-  // at is told where the cursor is: a beat rests only where it ends.
+  // at takes the cursor's position: a beat rests only at its end.
   /** @param {number} cursor */
   at(cursor) {
     if (this.phase === "rests" && cursor !== this.range?.to) {
@@ -222,7 +178,7 @@ export class BeatPlayer {
     this.next();
   }
 
-  // leave ends the telling: nothing that is under way comes to anything.
+  // leave ends the story and cancels any running action.
   leave() {
     this.ticket++;
     this.left = Infinity;

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-// labShelf lists the labs below the stories: what is broken there, and the command that begins.
+// labShelf lists the labs below the stories, each with the broken part and the command that begins it.
 func labShelf(labs []lab.Lab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -160,7 +160,7 @@ func labShelf(labs []lab.Lab) templ.Component {
 	})
 }
 
-// LabLine says which lab's working copy the program runs in, its goal, and whether the promise is kept (panel.js).
+// LabLine names the lab in whose working copy the program runs, its goal, and the state of its promise (panel.js).
 func LabLine(l lab.Lab, r *rules.Report) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -251,7 +251,7 @@ func LabLine(l lab.Lab, r *rules.Report) templ.Component {
 	})
 }
 
-// prose is text in which code stands between backticks.
+// prose renders text with code between backticks.
 func prose(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// TestAStoryTellsItselfWithinAMinuteAndAHalf is about all stories, from terse to wordy.
+// TestAStoryTellsItselfWithinAMinuteAndAHalf covers all stories, from terse to wordy.
 func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 	t.Parallel()
 	for i := range scenario.All {

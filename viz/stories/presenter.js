@@ -1,5 +1,5 @@
-// Presenter: the stage for the last row of a room. Type grows, what is only for the hand goes away, and one station at
-// a time can stand in the light. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
+// Presenter: the stage for the last row of a room. Type grows, controls for the mouse disappear, and one station at a
+// time can be lit. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
 
 import { $, parts, put, when } from "../dom/dom.js";
 
@@ -11,48 +11,40 @@ import { $, parts, put, when } from "../dom/dom.js";
  */
 
 /** @param {Stage} stage @returns {page.Part} */
-export function newPresenter(stage) {
+export function newPresenter({ scene, zoom, restyle }) {
   const root = document.documentElement;
-  const button = $("#presenter");
-  const stations = () => parts(stage.scene.root, ".station");
   const on = () => root.dataset.presenter === "on";
-  /** @type {HTMLElement | null} */
-  let lit = null;
-  const within = (/** @type {Element | null} */ el) =>
-    /** @type {HTMLElement | null} */ (el?.closest(".station") ?? null);
+  const stations = () => parts(scene.root, ".station");
+  const focused = () => stations().findIndex((each) => each.contains(document.activeElement));
 
   function toggle() {
     put(root, "data-presenter", on() ? null : "on");
-    put(button, "aria-pressed", String(on()));
-    light(on() ? within(document.activeElement) : null);
-    stage.scene.stale = true;
-    stage.restyle();
+    put($("#presenter"), "aria-pressed", String(on()));
+    light();
+    scene.stale = true;
+    restyle();
   }
 
-  // light puts a station into the light, or none, unless a story says where to look.
-  /** @param {HTMLElement | null} station */
-  function light(station) {
-    lit = station;
-    if (!document.body.dataset.story) stage.zoom.frameOn(lit ? [lit.dataset.station ?? ""] : []);
+  // light lights the station with the focus, or none, unless a story lights its own.
+  function light() {
+    const lit = on() && stations()[focused()]?.dataset.station;
+    if (!document.body.dataset.story) zoom.frameOn(lit ? [lit] : []);
   }
 
   /** @param {number} step */
   function walk(step) {
     if (!on()) toggle();
-    const all = stations();
-    const at = lit ? all.indexOf(lit) + step : step > 0 ? step - 1 : -1;
-    const next = all[(at + all.length) % all.length];
-    light(next);
-    next.focus({ preventScroll: true });
+    const [all, at] = [stations(), focused()];
+    all.at(at < 0 ? Math.min(0, step) : (at + step) % all.length)?.focus({ preventScroll: true });
   }
 
-  when(stage.scene.root, "focusin", (event) => {
-    const station = within(event.target);
-    if (on() && station && station !== lit) light(station);
-  });
+  function escape() {
+    if (!on() || focused() < 0) return false;
+    /** @type {HTMLElement} */ (document.activeElement).blur();
+    light();
+    return true;
+  }
 
-  return {
-    escape: () => lit !== null && (light(null), true),
-    keys: { a: toggle, PageDown: () => walk(1), PageUp: () => walk(-1) },
-  };
+  when(scene.root, "focusin", () => on() && light());
+  return { escape, keys: { a: toggle, PageDown: () => walk(1), PageUp: () => walk(-1) } };
 }

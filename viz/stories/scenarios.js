@@ -1,66 +1,54 @@
-// Stories: a gallery by symptom. A story is played on the running pipeline at the machine's own speed, and told at the
-// viewer's, beat by beat (beatplayer.js): with a light on the stations it is about, a guess before what decides, and
-// rest at its end. A link commands nothing: /?story=ID waits at the first beat, and the machine plays when the viewer
-// goes on. What was not played, or did not show a beat, is told from the recording that the program brings along, and
-// the page says so.
+// Stories: a gallery by symptom. The running pipeline plays a story at full speed; the page then tells it at the
+// viewer's pace, beat by beat (beatplayer.js), with its stations lit, a guess before the decisive moment, and a rest at
+// the end of each beat. A link starts nothing: /?story=ID waits at the first beat, and the pipeline plays when the
+// viewer goes on. A story that was not played, or a beat that did not show, is told from the embedded recording, and
+// the page notes that.
 
-import { $, address, below, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
+import { $, address, below, elementOf, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { ask, get, refusal } from "../lib/api.js";
 import { StoryView } from "../stage/storyview.js";
 import { BeatPlayer } from "./beatplayer.js";
 
-const storage = "stories";
 /** @param {string} id */
 const addressOf = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
-/** @type {{ [verdict: string]: string }} */
-const verdicts = { right: "Right", wrong: "Not so", told: "It is so" };
 
 /**
- * @typedef {object} More what the page gets with a story
- * @property {string} take the recording that the program brings along
+ * @typedef {object} More additions to a story for the page
+ * @property {string} take the name of the embedded recording
  * @property {import("./beatplayer.js").Pace[]} pace
- * @property {scenario.Range[]} recorded where its beats stand there
- * @property {string} panel what the page says, beat by beat, as HTML
+ * @property {scenario.Range[]} recorded the places of its beats in the recording
+ * @property {string} panel the words of the page, beat by beat, as HTML
  * @typedef {scenario.Story & More} Story
- * @typedef {{ log: string, beats: scenario.Range[], saw: string }} Run of the machine
+ * @typedef {{ log: string, beats: scenario.Range[], saw: string }} Run the pipeline's run of a story
  * @typedef {object} Stage
  * @property {page.Player} player
  * @property {page.Scene} scene
  * @property {page.Zoom} zoom
  * @property {import("../frame/visit.js").Visit} visit
- * @property {() => string} resource on stage
+ * @property {() => string} resource the one on stage
  * @property {(name: string) => void} setResource
  * @property {() => { log: string }} shown
  * @property {(text: string) => void} notice
  * @property {(problem: unknown) => void} trouble
  */
 
-// known are the stories that were seen to their ends.
-const known = () => (localStorage.getItem(storage) ?? "").split(" ").filter(Boolean);
-
 export class Scenarios {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
     this.dialog = $("#stories-dialog", HTMLDialogElement);
-    this.rows = parts(this.dialog, "[data-story]");
     this.panel = $("#story");
-    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     /** @type {Session | null} */
     this.session = null;
-    this.before = ""; // the resource that was on stage before
-    this.onTake = ""; // the recording that is on stage for a story
-    this.keys = { y: () => this.openGallery() };
-    when("#story-another", "click", () => this.openStory(this.next().dataset.story ?? "", { played: true }));
-    when(document, "click", ({ target }) => {
-      const { play, firstStory } = target.dataset;
-      const id = play ?? firstStory;
+    this.before = ""; // the resource on stage before the story
+    this.onTake = ""; // the recording on stage for a story
+    this.keys = { y: () => this.dialog.showModal() };
+    when(document, "click", ({ target: { dataset: { play, firstStory: id = play } } }) => {
       if (id) this.openStory(id, { played: Boolean(play) });
     });
-    when("#story-leave", "click", () => this.leave());
   }
 
-  // openStory turns to a beat of a story and waits there. Played means: go on at once.
+  // openStory turns to a beat of a story and waits there; with played, it goes on at once.
   /** @param {string} id @param {{ beat?: number, played?: boolean }} [how] */
   async openStory(id, { beat = 0, played = false } = {}) {
     const { stage, panel } = this;
@@ -74,24 +62,20 @@ export class Scenarios {
     else this.before = stage.resource();
     const at = Math.min(Math.max(0, beat), story.beats.length - 1);
     const live = document.body.dataset.plays === "true" && !story.alone && at === 0;
-    const session = (this.session = new Session(this, story, live));
-    session.beatPlayer.still = this.calm.matches;
+    const { beatPlayer } = (this.session = new Session(this, story, live));
+    beatPlayer.still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (live) await this.toProgram();
     stage.player.freeze();
     this.dialog.close();
     below(panel);
-    session.introduce(this.rowOf(story.id));
-    await session.beatPlayer.open(at, !live);
-    if (played) session.beatPlayer.next();
-  }
-
-  /** @param {string} id */
-  rowOf(id) { return this.rows.find((li) => li.dataset.story === id) ?? this.rows[0]; }
-
-  // next is the row of the gallery after the story's own, the first one after the last.
-  next() {
-    const at = this.session ? this.rows.indexOf(this.rowOf(this.session.story.id)) : -1;
-    return this.rows[(at + 1) % this.rows.length];
+    panel.replaceChildren(...elementOf(story.panel).children);
+    const link = part(this.dialog, `[data-story="${story.id}"] a`); // links to the book's place
+    put($("#story-chapter"), "href", link.getAttribute("href"));
+    for (const [name, value] of Object.entries({ story: story.id, beats: story.beats.length, unfolds: story.unfolds })) {
+      put(document.body, `data-${name}`, value || null);
+    }
+    await beatPlayer.open(at, Infinity, !live);
+    if (played) beatPlayer.next();
   }
 
   async toProgram() {
@@ -99,17 +83,12 @@ export class Scenarios {
     this.onTake = "";
   }
 
-  // toTake puts a story's recording on the stage, if the story is still told when it has come.
+  // toTake puts a story's recording on the stage, if the story is still open once it has loaded.
   /** @param {Session} session */
   async toTake(session) {
     const { take } = session.story;
     if (this.onTake === take) return;
     if (await this.stage.visit.layTake(take, () => this.session === session)) this.onTake = take;
-  }
-
-  openGallery() {
-    for (const li of this.rows) part(li, ".seen").hidden = !known().includes(li.dataset.story ?? "");
-    this.dialog.showModal();
   }
 
   /** @param {Session} session */
@@ -134,28 +113,24 @@ export class Scenarios {
     else await stage.player.live();
   }
 
-  // guide gives the arrows, a clicker, Space and the numbers of answers to the story.
+  // guide returns the story's keys: the arrows, a clicker's keys, Space, and the numbers of answers.
   /** @returns {page.Guide | null} */
   guide() {
     const beatPlayer = this.session?.beatPlayer;
     if (!beatPlayer) return null;
-    const [next, back, toggle] = [() => beatPlayer.next(), () => beatPlayer.back(), () => beatPlayer.toggle()];
-    const answer = (/** @type {number} */ i) => () => beatPlayer.guess(i);
-    return {
-      ArrowRight: next, PageDown: next, ArrowLeft: back, PageUp: back, " ": toggle,
-      1: answer(0), 2: answer(1), 3: answer(2), 4: answer(3),
-    };
+    const [next, back] = [() => beatPlayer.next(), () => beatPlayer.back()];
+    const answers = Object.fromEntries([1, 2, 3, 4].map((n) => [n, () => beatPlayer.guess(n - 1)]));
+    const more = { " ": () => beatPlayer.toggle(), leave: () => this.leave(), ...answers };
+    return { ArrowRight: next, PageDown: next, ArrowLeft: back, PageUp: back, ...more };
   }
 
-  // openAsked opens the story that the address names, and returns whether it names one.
-  openAsked() {
+  // begin opens the story that the address names, and returns whether it names one.
+  begin() {
     const asked = new URLSearchParams(location.search);
     const story = asked.get("story");
     if (story && !this.session) this.openStory(story, { beat: (Number(asked.get("beat")) || 1) - 1 });
     return asked.has("story");
   }
-
-  begin() { this.openAsked(); }
 
   /** @param {number} _now @param {number} ms */
   draw(_now, ms) {
@@ -173,23 +148,23 @@ export class Scenarios {
   }
 }
 
-// A Session is one story while it is told.
+// A Session is one open story.
 class Session {
-  /** @param {Scenarios} owner @param {Story} story @param {boolean} live it is to be played, or was */
+  /** @param {Scenarios} owner @param {Story} story @param {boolean} live whether the pipeline plays it */
   constructor(owner, story, live) {
     this.owner = owner;
     this.stage = owner.stage;
     this.story = story;
     this.live = live;
     /** @type {Run | null} */
-    this.run = null; // the machine's; null: it is told from the recording, or not played yet
+    this.run = null; // the pipeline's run; null if not played yet, or told from the recording
     /** @type {{ abort: AbortController, began: number } | null} */
-    this.playing = null; // while the machine plays
-    this.symptom = ""; // in a lab: the record for which the machine's run has waited in vain
-    // why it is not told from the machine's run: the rest of a sentence, or another one
+    this.playing = null; // set while the pipeline plays
+    this.symptom = ""; // in a lab, the record for which the run has waited in vain
+    // the reason for telling it from the recording: the rest of a sentence, or another sentence
     this.remark = story.alone ? `, because ${story.alone}` : "";
     /** @type {string[]} */
-    this.seen = []; // by beat: what is seen where it rests
+    this.seen = []; // the caption of each beat's end, by beat
     const { player, trouble } = this.stage;
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
     /** @type {BeatPlayer<scenario.Range>} */
@@ -200,34 +175,35 @@ class Session {
     });
   }
 
-  get current() { return this.owner.session === this; } // is it still told?
+  get current() { return this.owner.session === this; } // whether the story is still open
 
-  // range returns where a beat stands, and sees to it that its records are on stage.
+  // range returns the place of a beat, and loads its records onto the stage.
   /** @param {number} i @returns {Promise<scenario.Range>} */
   async range(i) {
     const { owner, story, stage } = this;
     if (this.live && !this.run) await this.playLive();
-    if (this.run?.beats[i].to) await owner.toProgram();
-    if (this.run?.beats[i].to && this.run.log !== stage.shown().log) {
+    let shows = Boolean(this.run?.beats[i].to);
+    if (shows) await owner.toProgram();
+    if (shows && this.run?.log !== stage.shown().log) {
       this.fall("The program has restarted since it played the story");
-    }
-    const { run } = this;
-    if (run && !run.beats[i].to) this.remark = `. The machine's run does not show beat ${i + 1}`;
-    const beats = run?.beats[i].to ? run.beats : story.recorded;
+      shows = false;
+    } else if (this.run && !shows) this.remark = `. The machine's run does not show beat ${i + 1}`;
+    const beats = (shows && this.run?.beats) || story.recorded;
     const place = beats[i];
-    if (beats === story.recorded) await owner.toTake(this);
+    if (!shows) await owner.toTake(this);
     if (!this.current) return place;
-    const about = place.resource || "pods";
-    if (about !== stage.resource()) stage.setResource(about);
+    const kindOf = (/** @type {scenario.Range} */ each) => each.resource || "pods";
+    const several = new Set(beats.filter(({ to }) => to).map(kindOf)).size > 1;
+    if (kindOf(place) !== stage.resource()) stage.setResource(kindOf(place));
     const beginning = beats.find((each) => each.to)?.from ?? 0;
     const records = stage.player.tape.between(beginning + 1, place.to + 1);
-    stage.scene.front = place.subject ?? ""; // the client on whose moment the beat rests
-    stage.scene.tell(new StoryView(stage.scene, story, records, place.from));
+    stage.scene.front = place.subject ?? ""; // the client of the beat's last moment
+    stage.scene.tell(new StoryView(stage.scene, { ...story, several }, records, place.from));
     this.seen[i] = place.seen;
     return place;
   }
 
-  // playLive plays the story on the machine. If that cannot be, it is told from the recording.
+  // playLive plays the story on the pipeline. If that fails, the story is told from the recording.
   async playLive() {
     const { player, shown } = this.stage;
     const playing = (this.playing = { abort: new AbortController(), began: performance.now() });
@@ -240,8 +216,8 @@ class Session {
       const places = this.run.beats.filter((each) => each.to);
       const last = places.at(-1)?.to ?? 0;
       if (places.length === 0) this.fall(answer.untold ?? "The machine's run shows no beat.");
-      else await player.tape.load(places[0].from + 1, last + 1); // it may have left the log when it is told
-      // the answer may overtake the feed: a player goes no further than the newest record that the feed has brought
+      else await player.tape.load(places[0].from + 1, last + 1); // the records may leave the log before they are told
+      // The answer may overtake the feed: the player goes no further than the newest record from the feed.
       while (this.current && player.head < last) await new Promise(requestAnimationFrame);
     } catch (problem) {
       if (this.current) this.fall(refusal(problem).message);
@@ -256,89 +232,51 @@ class Session {
     this.remark = `. ${why.replace(/\.+$/, "")}`;
   }
 
-  // ---- what is seen
-
-  /** @param {HTMLElement} row of the gallery */
-  introduce(row) {
-    const { story } = this;
-    say($("#story-title"), story.title);
-    say($("#story-symptom"), story.symptom);
-    $("#story-beat").replaceChildren(...elementOf(story.panel).children);
-    put($("#story-chapter"), "href", part(row, ".buttons a").getAttribute("href"));
-    $("#story-beats").replaceChildren(...story.beats.map((_, i) => make("li", { title: `Beat ${i + 1}` })));
-    put(document.body, "data-story", story.id);
-    put(document.body, "data-beats", story.beats.length);
-    put(document.body, "data-unfolds", story.unfolds || null);
-  }
-
   show() {
-    const { beatPlayer: { beat, phase, over, resting }, story, owner: { panel } } = this;
+    const { beatPlayer: { beat, phase, over, resting, auto }, story, stage, owner } = this;
     put(document.body, "data-beat", beat + 1);
     put(document.body, "data-rest", resting || null);
-    put(panel, "data-phase", phase);
-    mark(panel, "over", over);
-    if (over && !known().includes(story.id)) localStorage.setItem(storage, [...known(), story.id].join(" "));
-    this.showBeats();
+    put(owner.panel, "data-phase", phase);
+    mark(owner.panel, "over", over);
+    parts($("#story-beats"), "li").forEach((li, i) => (li.ariaCurrent = i === beat ? "step" : null));
     this.showWords();
-    this.showButtons();
-    // a phone shows the end of a long card: the answers
-    panel.scrollTop = story.beats[beat].question && !over ? panel.scrollHeight : 0;
-    /** @type {Set<string>} */
-    const reached = new Set(story.beats.slice(0, beat + 1).flatMap(({ look }) => look));
-    for (const [name, el] of this.stage.scene.stations) mark(el, "reached", reached.has(name));
-    this.stage.zoom.frameOn(story.beats[beat].look);
-    // The beat stands in the address, so that it can be linked to. The first one is where the machine is asked.
-    address({ story: story.id, beat: beat > 0 && beat + 1 });
-  }
-
-  showBeats() {
-    const { beatPlayer, story } = this;
-    parts($("#story-beats"), "li").forEach((li, i) => {
-      mark(li, "shown", beatPlayer.shown.has(i));
-      li.ariaCurrent = i === beatPlayer.beat ? "step" : null;
-    });
-    say($("#story-count"), `${beatPlayer.beat + 1} of ${story.beats.length}`);
-  }
-
-  // showWords shows the beat's part of the panel, as far as it has been told: what was shown, and nothing else.
-  showWords() {
-    const { beatPlayer, seen, run, owner } = this;
-    const all = parts($("#story-beat"), ":scope > *");
-    for (const [i, each] of all.entries()) each.hidden = i !== beatPlayer.beat;
-    const words = all[beatPlayer.beat];
-    const guess = beatPlayer.guesses[beatPlayer.beat];
-    const verdict = beatPlayer.verdict();
-    put(words, "data-verdict", verdict);
-    for (const [i, button] of [...words.querySelectorAll("[data-answer]")].entries()) {
-      button.toggleAttribute("disabled", beatPlayer.phase !== "ready" || guess !== undefined);
-      put(button, "aria-pressed", String(i === guess));
-    }
-    if (verdict) say(part(words, ".verdict b"), verdicts[verdict]);
-    for (const el of parts(words, "[data-seen]")) {
-      const i = ((el instanceof HTMLLIElement && el.value) || beatPlayer.beat + 1) - 1;
-      el.hidden = beatPlayer.phase !== "rests" || !seen[i] || !beatPlayer.shown.has(i);
-      say(el, el.hidden ? "" : seen[i]);
-    }
-    if (!beatPlayer.over) return;
-    const whole = run && !owner.onTake && run.beats.every((each, i) => each.to && beatPlayer.shown.has(i));
-    part(words, ".run").hidden = !whole;
-    if (whole) say(part(words, ".run span"), run.saw);
-  }
-
-  showButtons() {
-    const { phase, auto, over, beat } = this.beatPlayer;
-    $("#story-next").hidden = over;
-    $("#story-another").hidden = !over;
-    const title = part(this.owner.next(), "h4").firstChild?.textContent ?? "";
-    if (over) put($("#story-another"), "title", title.trim());
-    $("#story-next", HTMLButtonElement).disabled = phase === "busy";
-    $("#story-back", HTMLButtonElement).disabled = phase === "busy" || (beat === 0 && phase === "ready");
+    const [next, another, back] = ["next", "another", "back"].map((name) => $(`#story-${name}`, HTMLButtonElement));
+    [next.hidden, another.hidden] = [over, !over];
+    [next.disabled, back.disabled] = [phase === "busy", phase === "busy" || (beat === 0 && phase === "ready")];
     const first = phase === "ready" && beat === 0 && this.live && !this.run;
-    const words = phase === "plays" ? "To its end" : phase === "away" ? "This beat again" : first ? "Play it" : "Next";
-    say($("#story-next"), words);
+    say(next, phase === "plays" ? "To its end" : phase === "away" ? "This beat again" : first ? "Play it" : "Next");
     put($("#story-auto"), "aria-pressed", String(auto));
     say($("#story-auto"), auto ? "Pause" : over ? "Tell it again" : "Auto-play");
     this.showState();
+    // scrolls a long card on a phone to the answers
+    owner.panel.scrollTop = story.beats[beat].question && !over ? owner.panel.scrollHeight : 0;
+    const reached = story.beats.slice(0, beat + 1).flatMap(({ look }) => look);
+    for (const el of parts(stage.scene.root, ".station")) { // both halves have a reflector
+      mark(el, "reached", reached.some((each) => each === el.dataset.station));
+    }
+    stage.zoom.frameOn(story.beats[beat].look);
+    // The address names the beat, so that it can be linked to; without a beat, the pipeline plays the story.
+    address({ story: story.id, beat: beat > 0 && beat + 1 });
+  }
+
+  // showWords shows the beat's part of the panel, but only the words for what the viewer has seen.
+  showWords() {
+    const { beatPlayer: { beat, guesses, phase, over }, seen, run, owner } = this;
+    const all = parts($("#story-beat"), ":scope > *");
+    for (const [i, each] of all.entries()) each.hidden = i !== beat;
+    const words = all[beat];
+    put(words, "data-verdict", this.beatPlayer.verdict());
+    for (const [i, button] of parts(words, "[data-answer]").entries()) {
+      button.toggleAttribute("disabled", phase !== "ready" || guesses[beat] !== undefined);
+      put(button, "aria-pressed", String(i === guesses[beat]));
+    }
+    const caption = part(words, ".saw");
+    caption.hidden = phase !== "rests" || !seen[beat];
+    say(caption, seen[beat] ?? "");
+    if (!over) return;
+    const whole = run && !owner.onTake && run.beats.every((each) => each.to);
+    part(words, ".run").hidden = !whole;
+    if (whole) say(part(words, ".run span"), run.saw);
   }
 
   showState() {

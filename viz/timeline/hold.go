@@ -1,11 +1,16 @@
+// Package timeline is the room of time: the log as a bar and as a table, the player and the cursor, the past, and the
+// panel that holds the running world.
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
 	"listwatch/internal/observe/hold"
@@ -13,7 +18,7 @@ import (
 	"listwatch/viz/reply"
 )
 
-// Hold is the world that can be held, and whose clock can be moved. It is not mounted without a World.
+// Hold serves the gates and the clock of the world. It has no routes without a World.
 type Hold struct {
 	World *hold.World
 	Log   *probe.Log
@@ -27,13 +32,22 @@ func (h Hold) Mount(router chi.Router) {
 	router.Handle("GET /viz/hold", reply.Look(h.World.Status))
 	router.Handle("POST /viz/hold", reply.Body(h.hold))
 	router.Handle("POST /viz/clock", reply.Body(h.moveClock))
+	router.Handle("GET /viz/panel/world", reply.Look(h.Panel))
+}
+
+// Panel returns the panel with the world's current state.
+func (h Hold) Panel() templ.Component {
+	if h.World == nil {
+		return h.panel(hold.Status{})
+	}
+	return h.panel(h.World.Status())
 }
 
 // Held reports whether the world is held.
 func (h Hold) Held() bool { return h.World != nil && h.World.Status().Held }
 
 // Attend is called when a page begins to watch the log: the world is not resumed until it leaves.
-func (h Hold) Attend(*http.Request) (leave func()) {
+func (h Hold) Attend() (leave func()) {
 	if h.World == nil {
 		return func() {}
 	}
@@ -49,24 +63,23 @@ type holdCommand struct {
 	//
 	//	hold     the world; or, with a station, close the gate there
 	//	release  the world, or, if it is not held, every gate; or, with a station, open the gate there
-	//	step     let those held pass one point each: all, those of a station, or those with an object or version
-	//	walk     let what has an object or version come to its next point, whatever has to be stepped in front of it
-	//	leave    say how long what is held may stay so with no page open
+	//	step     let held goroutines pass one point each: all, a station's, or those with an object or version
+	//	walk     step an object or version to its next point, along with everything in front of it
 	Do string `json:"do"`
 
-	probe.Query // a key and a version are for step and walk only
+	probe.Query // Key and RV are for step and walk only
 
-	Unattended string `json:"unattended"` // hold and leave: a duration; "" is five minutes
+	Unattended string `json:"unattended"` // a duration for hold; "" is five minutes
 }
 
 // stepped is the answer to a step, or a walk.
 type stepped struct {
-	Passed int    `json:"passed"`         // how many went on
-	Says   string `json:"says,omitempty"` // … in words; of a walk: how it ended; nothing: at a point
+	Passed int    `json:"passed"`         // the number of goroutines that passed a point
+	Says   string `json:"says,omitempty"` // the same in words, or how a walk ended; "" if at a point
 	hold.Status
 }
 
-// hold holds the world, or lets it go, and answers with what is held then.
+// hold holds or releases the world, and answers with the new state.
 func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 	selector := probe.Query{Station: command.Station, Resource: command.Resource, Subject: command.Subject}
 	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
@@ -97,27 +110,26 @@ func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 	case command.Do == "step":
 		n := h.World.Step(command.Query)
 		return stepped{n, passed(n), h.World.Status()}, nil
-	case command.Do == "leave":
-		h.World.Leave(unattended)
 	default:
-		return nil, reply.Refuse(http.StatusBadRequest, "do: want hold, release, step, walk or leave, got %.40q",
-			command.Do)
+		return nil, reply.Refuse(http.StatusBadRequest, "do: want hold, release, step or walk, got %.40q", command.Do)
 	}
 	return h.World.Status(), nil
 }
 
-// passed says how many goroutines went on.
+const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock."
+
+// passed returns in words how many goroutines passed a point.
 func passed(n int) string {
 	switch n {
 	case 0:
-		return "No goroutine is paused at a gate: each waits for another one, or for the clock."
+		return nothingAtAGate
 	case 1:
 		return "1 goroutine advanced one step"
 	}
 	return fmt.Sprintf("%d goroutines advanced one step", n)
 }
 
-// duration reads what a command says of a length of time; "" is 0.
+// duration parses a command's duration; "" is 0.
 func duration(name, text string, most time.Duration) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -129,14 +141,14 @@ func duration(name, text string, most time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// clockCommand is the body of POST /viz/clock. What is given is done in this order.
+// clockCommand is the body of POST /viz/clock. The given fields take effect in this order.
 type clockCommand struct {
-	Speed   *float64 `json:"speed"`   // how fast it runs when it runs
-	Paused  *bool    `json:"paused"`  // stop it, or let it run
+	Speed   *float64 `json:"speed"`   // the speed of the running clock
+	Paused  *bool    `json:"paused"`  // whether the clock stops or runs
 	Advance string   `json:"advance"` // a duration, "1s", "250ms", or "next": to the next timer
 }
 
-// moveClock sets or moves the pipeline's clock and answers with what is held, and when it is, then.
+// moveClock sets or moves the pipeline's clock, and answers with the new state and time.
 func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err error) {
 	next, d := command.Advance == "next", time.Duration(0)
 	if command.Advance == "" && command.Speed == nil && command.Paused == nil {
@@ -160,7 +172,7 @@ func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err erro
 		if len(timers) == 0 {
 			return nil, reply.Refuse(http.StatusConflict, "no timer is set")
 		}
-		d = max(0, timers[0].In) // less if it is late
+		d = max(0, timers[0].In) // In is negative for a late timer
 	}
 	if command.Advance != "" {
 		h.World.Advance(d)
@@ -168,15 +180,15 @@ func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err erro
 	return h.World.Status(), nil
 }
 
-// worldPeriod is how often a page is told of a world that is out of the usual.
+// worldPeriod is how often a page gets news of a world that is held, gated, or off its usual clock.
 const worldPeriod = time.Second
 
-// News returns a function that returns what one page is to be told of the world when so much time has passed since the
-// last call; nil: nothing. It is told how the world is at first, when that has changed, and once a second while
-// something is out of the usual: then times go by that the page counts.
+// News returns a function that returns the news of the world for one page, or nil; passed is the time since the last
+// call. There is news at first, after every change, and once a second while the world is not in its usual state, since
+// the page then shows running times.
 func (h Hold) News() (event string, news func(passed time.Duration) any) {
-	var told uint64 // the world's changes when the page was last told of it
-	var usual bool  // the world was untouched then
+	var told uint64 // the world's change count at the last news
+	var usual bool  // whether the world was in its usual state then
 	since := worldPeriod
 	return "world", func(passed time.Duration) any {
 		if since += passed; h.World == nil {
@@ -190,4 +202,70 @@ func (h Hold) News() (event string, news func(passed time.Duration) any) {
 		told, usual, since = changes, status.Usual(), 0
 		return status
 	}
+}
+
+const (
+	shownHeld      = 40               // the most held goroutines that the panel lists
+	pageUnattended = 15 * time.Second // the time the world stays held after a page vanishes
+)
+
+// stateOf returns the world's state in a word or two, and how long it has been held.
+func stateOf(s hold.Status) (state, since string) {
+	switch {
+	case s.Held:
+		return "held", fmt.Sprintf("for %.0f s", time.Since(s.Since).Seconds())
+	case len(s.Gates) > 0:
+		return "gates closed", ""
+	case s.Clock.Paused:
+		return "clock stopped", ""
+	}
+	return "running", ""
+}
+
+func nextTimer(s hold.Status) string {
+	if len(s.Clock.Next) == 0 {
+		return "no timer is set"
+	}
+	return fmt.Sprintf("next timer in %.1f s", max(0, s.Clock.Next[0].Seconds))
+}
+
+// closed reports whether the gate at a station stops every goroutine there.
+func closed(s hold.Status, station probe.Station) bool {
+	at := func(q probe.Query) bool { return q.Station == station && q.Subject == "" && q.Resource == "" }
+	return slices.ContainsFunc(s.Gates, at) || s.Held && !slices.ContainsFunc(s.Opened, at)
+}
+
+// turnGate returns the command that toggles the gate at a station.
+func turnGate(s hold.Status, station probe.Station) holdCommand {
+	if closed(s, station) {
+		return holdCommand{Do: "release", Query: probe.Query{Station: station}}
+	}
+	return holdCommand{Do: "hold", Query: probe.Query{Station: station}, Unattended: pageUnattended.String()}
+}
+
+// hopOf returns the command that lets one goroutine pass one point.
+func hopOf(w probe.Waiting) holdCommand {
+	return holdCommand{Do: "step", Query: probe.Query{Station: w.Station, Resource: w.Resource, Subject: w.Subject,
+		Key: w.Key, RV: w.RV}}
+}
+
+// carries returns the object that a waiting goroutine carries, or else the sentence of its record.
+func carries(w probe.Waiting) string {
+	if w.RV == 0 {
+		return fmt.Sprintf("%.60s", cmp.Or(strings.TrimSpace(w.Type+" "+w.Key), w.Says))
+	}
+	return fmt.Sprintf("%.60s", strings.TrimSpace(fmt.Sprint(w.Type, " ", w.Key, " ", w.RV)))
+}
+
+// noneHeld returns the panel's text below the rows.
+func noneHeld(s hold.Status) string {
+	switch n := len(s.Waiting); {
+	case n > shownHeld:
+		return fmt.Sprintf("and %d more", n-shownHeld)
+	case n > 0:
+		return ""
+	case s.Held:
+		return nothingAtAGate
+	}
+	return "No goroutine is held."
 }

@@ -1,93 +1,94 @@
-// The pace: which changes are told, and how fast. Up to ten changes within ten seconds, each is told: the more wait,
-// the quicker. Of more than that one is told at a time, whole, and the others land meanwhile. Above twenty a second
-// they are a stream. Nothing here knows the document.
+// The pace: which changes are shown hop by hop ("told"), and how fast. Up to ten changes in ten seconds are all told,
+// faster if more wait. If there are more, and for the demo's changes, one is told at a time, whole, while the others
+// land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js). Nothing here uses a
+// document.
 
+import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
+import { Own } from "./own.js";
 
 /**
- * @typedef {object} Goal to where a story plays
+ * @typedef {object} Goal the record to which a story plays
  * @property {number} seq
- * @property {number} pace
  * @property {number} due
  * @property {(reached: boolean) => void} done
- * @property {number} left so many changes have not begun
- * @property {number} every of so many changes one is told
- * @typedef {object} Change that is due, or has begun
- * @property {number} seq the record with which it begins; 0: not known
- * @property {boolean} [told] undefined: it has not begun
- * @typedef {object} Stage what of the stage the pace goes by
+ * @property {number} left the number of changes that have not begun
+ * @property {number} every one of this many changes is told
+ * @typedef {object} Change a change that is due, or has begun
+ * @property {number} seq its first record; 0 if unknown
+ * @property {boolean} [told] undefined if it has not begun
+ * @typedef {object} Stage the part of the stage that the pace uses
  * @property {(r: probe.Record) => boolean} travels
- * @property {(r: probe.Record) => boolean} matches is it about what is followed?
- * @property {(change: string) => boolean} under has a copy of it yet to go on by itself?
+ * @property {(r: probe.Record) => boolean} matches whether a record is about the followed object
+ * @property {(change: string) => boolean} under whether a copy of the change has yet to move on
  */
 
-const way = 2000; // ms that a change is on its way, about
-const told = 10; // changes within so many seconds that are told each
+const way = 2000; // ms that a change takes, about
+const told = 10; // the most changes within lately that are all told
 const lately = 10_000; // ms
-const burst = 2000; // ms over which a stream is told from a burst
-const gap = 60; // ms between two changes that land untold, at most
-const waits = 300; // ms after which a change that does not go on is left where it is
-const late = 9500; // ms behind the newest record, live, after which not each change is told
-const noted = 4000; // changes that are remembered as waiting, or as told
-const few = 20; // changes a second, at most, that travel
-const calm = 0.7; // … and again when there are so much fewer
-const patience = 2000; // … for so many ms
+const burst = 2000; // ms over which the rate is measured, so that a burst is not a stream
+const gap = 60; // the most ms between two changes that land untold
+const waits = 300; // ms without progress after which the next change may be told
+const late = 9500; // ms behind the newest record, in live mode, beyond which some changes land untold
+const noted = 4000; // the most changes remembered as waiting or told
+const few = 20; // the most changes a second that travel
+const calm = 0.7; // the share of few below which a stream ends
+const patience = 2000; // ms that the rate must stay that low
 
-// changeOf names the change that a record is about; "" is none.
+// changeOf names the change that a record is about, or returns "".
 /** @param {probe.Record} r */
 export const changeOf = (r) => (r.rv ? nameOf(r) : "");
 
 export class Pace {
-  /** @param {Stage} stage */
-  constructor(stage) {
+  /** @param {Stage} stage @param {Own} [own] */
+  constructor(stage, own = new Own()) {
     this.stage = stage;
-    this.clock = 0; // ms that have passed on the stage; it stands where nothing moves
+    this.own = own;
+    this.clock = 0; // ms of stage time, which stops while nothing moves
     this.speed = 1;
-    this.times = 1; // times the reading pace, at present
-    this.share = 1; // the change on its way is one of so many
-    this.single = false; // of several changes one travels
-    this.behind = 0; // for how many ms of the stage's clock the record after the cursor has been waiting, live
+    this.times = 1; // the current multiple of the reading pace
+    this.single = false; // whether only one of several changes travels
+    this.behind = 0; // ms of stage time that the record after the cursor has waited, in live mode
     /** @type {Goal | null} */
     this.goal = null;
     /** @type {[at: number, n: number][]} */
-    this.arrivals = []; // how many changes became due, by the clock
+    this.arrivals = []; // the number of changes that became due at each time
     /** @type {Map<string, Change>} */
     this.changes = new Map(); // by name
-    this.current = ""; // the change that is told
-    this.went = 0; // when its last hop ended
-    this.landing = 0; // changes that have landed untold since the last one that was told
+    /** @type {Map<number, probe.Record>} */
+    this.asked = new Map(); // commits, by the seq of their requests' records
+    this.current = ""; // the told change
+    this.went = 0; // the end of its last hop
     this.stream = false;
-    this.hushed = 0; // since when there is less
+    this.loud = 0; // when the rate was last near a stream's
   }
 
-  // forget forgets what waits to be shown: the cursor goes elsewhere.
+  // forget forgets the waiting changes, because the cursor moves elsewhere.
   forget() {
     this.changes.clear();
-    [this.current, this.landing, this.share] = ["", 0, 1];
+    this.asked.clear();
+    this.current = "";
   }
 
-  // note counts a change that becomes due with a record.
+  // note counts a change that a record makes due.
   /** @param {probe.Record} r */
   note(r) {
     if (r.point !== "Etcd3IncomingSent" && r.point !== "TxnCommitted") return;
-    if (!r.key || this.changes.has(changeOf(r)) || !this.stage.travels(r)) return;
+    if (!r.key || !this.stage.travels(r)) return;
+    if (r.point === "TxnCommitted") keep(this.asked, r.args?.[0] ?? 0, r, noted);
+    if (this.changes.has(changeOf(r))) return;
     this.remember(changeOf(r), r.seq);
-    this.arrived(1);
+    this.arrivals.push([this.clock, 1]);
   }
-
-  /** @param {number} n */
-  arrived(n) { this.arrivals.push([this.clock, n]); }
 
   /** @param {string} change @param {number} seq @returns {Change} */
   remember(change, seq) {
-    const { changes } = this;
     const one = { seq, told: undefined };
-    changes.set(change, one);
-    if (changes.size > noted) changes.delete(/** @type {string} */ (changes.keys().next().value));
+    keep(this.changes, change, one, noted);
     return one;
   }
 
-  // since is how many changes became due in the last so many ms.
+  // since returns how many changes became due in the last ms milliseconds.
   /** @param {number} ms */
   since(ms) {
     const { arrivals, clock } = this;
@@ -95,85 +96,97 @@ export class Pace {
     return arrivals.reduce((sum, [t, n]) => sum + (t > clock - ms ? n : 0), 0);
   }
 
-  // streams takes notice of how many changes become due in a second, and reports whether they are a stream. While a
-  // story plays, none are.
+  // streams reports whether the rate of due changes makes a stream. A story never does.
   streams(rate = this.goal ? 0 : (this.since(burst) * 1000) / burst) {
-    if (rate > few) this.stream = true;
-    if (rate > few * calm) this.hushed = 0;
-    else if (this.stream) this.hushed ||= this.clock;
-    if (this.hushed && this.clock - this.hushed > patience) [this.stream, this.hushed] = [false, 0];
+    if (rate > few * calm) this.loud = this.clock;
+    this.stream = rate > few || (this.stream && this.clock - this.loud <= patience);
     return this.stream;
   }
 
-  // after is how many changes begin after a record.
+  // after returns how many changes begin after a record.
   /** @param {number} seq */
-  after(seq) {
-    let n = 0;
-    for (const change of this.changes.values()) if (change.seq > seq) n++;
-    return n;
-  }
+  after(seq) { return [...this.changes.values()].filter((change) => change.seq > seq).length; }
 
   // begins reports whether a change begins with a record.
   /** @param {probe.Record} r */
   begins(r) { return Boolean(r.key && changeOf(r)) && this.changes.get(changeOf(r))?.told === undefined; }
 
-  // tells reports whether the change of a record is told. One that is not lands as its records are folded.
+  // tells reports whether the change of a record is told. An untold change lands as its records are folded. A request
+  // is told if the change that it causes is.
   /** @param {probe.Record} r */
   tells(r) {
-    const change = changeOf(r);
+    const about = this.asked.get(r.seq) ?? r;
+    const change = changeOf(about);
+    if (this.own.first) return this.stars(r, change);
+    if (!change && this.own.demo(r) && this.after(r.seq) > 0) return false;
     if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a key in a workqueue
     const one = this.changes.get(change) ?? this.remember(change, 0);
     if (one.told === undefined) {
-      one.told = this.chooses(r);
-      if (one.told) {
-        [this.current, this.share, this.landing, this.went] = [change, r.key ? this.landing + 1 : 1, 0, this.clock];
-      } else if (r.key) this.landing++;
+      one.told = this.chooses(about);
+      if (one.told) [this.current, this.went] = [change, this.clock];
     }
     return one.told;
   }
 
-  // samples reports whether there are too many changes to tell each.
+  // stars reports whether a record is part of the viewer's first change. Responses of others, and the viewer's next
+  // change, are told after it; any other change lands untold.
+  /** @param {probe.Record} r @param {string} change */
+  stars(r, change) {
+    const { own, changes } = this;
+    if (!own.leads({ change, seq: r.seq })) {
+      const later = own.theirs.has(change) || own.queue.some((each) => each.change === change);
+      if (change && !later) (changes.get(change) ?? this.remember(change, 0)).told = false;
+      return false;
+    }
+    if (change) (changes.get(change) ?? this.remember(change, 0)).told = true;
+    [this.current, this.went] = [change, this.clock];
+    own.setsOut(this.clock);
+    return true;
+  }
+
+  // samples reports whether there are too many changes to tell all.
   samples() {
     if (this.goal) return this.goal.every > 1;
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether a change that begins is told: where not each can be, the newest one, when the one before is
-  // over, or does not go on.
+  // chooses reports whether a beginning change is told. If not all can be, it is the newest one, once the one before
+  // has ended or stopped; a change of the demo's, only if it has not waited.
   /** @param {probe.Record} r */
   chooses(r) {
-    const { goal, clock } = this;
+    const { goal, clock, own } = this;
     if (goal && r.key) goal.left--;
-    if (!this.samples() || this.stage.matches(r)) return true;
+    if (own.summed.has(changeOf(r))) return false;
+    if (this.stage.matches(r)) return true;
+    if (!this.samples()) return Boolean(goal) || !own.demo(r) || this.behind < waits;
     if (goal) return goal.left % goal.every === 0 && (goal.left <= 0 || clock + way / 3 < goal.due);
     const over = !this.stage.under(this.current) || clock - this.went > waits;
     return over && (this.single || this.after(r.seq) === 0);
   }
 
-  // hurry is at how many times the reading pace hops are shown. It quickens with what waits.
+  // hurry returns the multiple of the reading pace for the next hop. More waiting changes make it higher.
   /** @param {number} from */
   hurry(from) {
     const { goal, clock, speed } = this;
-    const pile = this.samples() ? 0 : this.after(from);
+    const { queue } = this.own;
+    const pile = queue.length > 0 ? queue.length - 1 : this.samples() ? 0 : this.after(from);
     if (!goal) return (this.times = Math.min(4, Math.max(0.25, speed)) * Math.min(3, 1 + 0.35 * pile));
     const left = way * (1 + Math.floor(goal.left / goal.every)) * 0.7;
-    return (this.times = Math.max(goal.pace, Math.min(3, left / Math.max(50, goal.due - clock - gap * goal.left))));
+    return (this.times = Math.max(1, Math.min(3, left / Math.max(50, goal.due - clock - gap * goal.left))));
   }
 
-  // moment is how long a change that lands untold is waited for, of so many.
+  // moment returns how many ms to wait for a change that lands untold, when pile changes wait.
   /** @param {number} pile */
   moment(pile) {
+    if (this.own.first) return 0;
     return Math.min(gap, this.goal ? Math.max(0, this.goal.due - this.clock) : 400 / (pile + 1));
   }
 
-  // goalOf is a goal that tells as many of some changes as there is time for, the last one among them. When the time is
-  // over, it is the only one.
-  /**
-   * @param {number} seq @param {number} n @param {number} pace @param {number} within
-   * @param {(reached: boolean) => void} done
-   */
-  goalOf(seq, n, pace, within, done) {
+  // goalOf sets a goal that tells as many of n changes as the time allows, always including the last. Once the time is
+  // over, only the last is told.
+  /** @param {number} seq @param {number} n @param {number} within @param {(reached: boolean) => void} done */
+  goalOf(seq, n, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));
-    this.goal = { seq, pace, due: this.clock + within, done, left: n, every };
+    this.goal = { seq, due: this.clock + within, done, left: n, every };
   }
 }

@@ -18,26 +18,26 @@ import (
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/takes"
+	"listwatch/internal/play/sandbox"
 	"listwatch/viz/reply"
 )
 
-// Past is everything that the log holds, as pictures and as records, and the recordings that the program brings along.
+// Past serves everything in the log, as pictures and as records, and the embedded recordings.
 type Past struct {
 	Log      *probe.Log
 	Pictures Pictures
-	// Recording is the hash of the recording that is replayed, by which links to it are known; "" if the log is our
-	// own.
+	// Recording is the hash of the replayed recording, which links to it contain; "" if the log is the program's own.
 	Recording string
-	Switches  map[string]string // the program's switches, shown as they are: "fifo" to "real", and so on
+	Switches  map[string]string // the program's switches by name: "fifo" is "real", and so on
 }
 
-// Pictures are the folded states of the log. The errors of all methods are ctx's, or as said.
+// Pictures are the folded states of the log. Methods return ctx's errors and those that they document.
 type Pictures interface {
 	// Snapshot returns the newest picture as JSON, with its record.
 	Snapshot(ctx context.Context) (seq uint64, state json.RawMessage, err error)
 	// Keyframe returns a picture at or before a record. The error is 410 Gone if the log no longer leads there.
 	Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error)
-	// Bounds returns the first and the last record at which a picture can be had, and the time of the last.
+	// Bounds returns the first and the last record with a picture, and the time of the last.
 	Bounds(ctx context.Context) (oldest, last uint64, t int64, err error)
 }
 
@@ -59,7 +59,7 @@ func (p Past) snapshot(r *http.Request) (any, error) {
 	return struct {
 		Seq       uint64            `json:"seq"`
 		Log       string            `json:"log"`
-		Size      int               `json:"size"` // how many records it keeps
+		Size      int               `json:"size"` // the number of records that the log keeps
 		Recording string            `json:"recording,omitempty"`
 		Switches  map[string]string `json:"switches,omitempty"`
 		State     json.RawMessage   `json:"state"`
@@ -69,8 +69,8 @@ func (p Past) snapshot(r *http.Request) (any, error) {
 // maxRecords is the most records one answer carries.
 const maxRecords = 10_000
 
-// keyframe answers GET /viz/keyframe?at=SEQ with a picture from which, with the records after it, the one at SEQ can
-// be folded. It is 410 Gone if the log no longer leads there.
+// keyframe answers GET /viz/keyframe?at=SEQ with a picture at or before SEQ, from which the page folds on to SEQ. It is
+// 410 Gone if the log no longer leads there.
 func (p Past) keyframe(r *http.Request) (any, error) {
 	at, err := reply.Number(r.URL.Query(), "at", p.Log.Last())
 	if err != nil {
@@ -87,7 +87,7 @@ func (p Past) keyframe(r *http.Request) (any, error) {
 	}{p.Log.ID(), frame.Seq, frame.State}, err
 }
 
-// serveRecording answers GET /viz/recording with what the log still holds, from its oldest picture on, as a recording.
+// serveRecording answers GET /viz/recording with a recording of the log, from its oldest picture on.
 func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 	oldest, last, _, err := p.Pictures.Bounds(r.Context())
 	var frame fold.Keyframe
@@ -108,8 +108,8 @@ func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails
 }
 
-// records answers GET /viz/records?from=&to=&limit= and the parameters of [ReadQuery] with the records in [from, to)
-// that match, as many as fit, and where to go on. It is 410 Gone if the log no longer holds from.
+// records answers GET /viz/records?from=&to=&limit=, and the parameters of [ReadQuery], with up to limit matching
+// records in [from, to) and the record to continue from. It is 410 Gone if the log no longer holds from.
 func (p Past) records(r *http.Request) (any, error) {
 	log, query := p.Log, r.URL.Query()
 	from, wrongFrom := reply.Number(query, "from", log.Oldest())
@@ -144,14 +144,14 @@ func (p Past) records(r *http.Request) (any, error) {
 	return struct {
 		Log     string          `json:"log"`
 		Oldest  uint64          `json:"oldest"`
-		Next    uint64          `json:"next"` // the first record that was not looked at
+		Next    uint64          `json:"next"` // the first record that the answer does not cover
 		Records json.RawMessage `json:"records"`
 	}{p.Log.ID(), log.Oldest(), next, append(body, ']')}, nil
 }
 
-// ReadQuery reads which records are meant: resource=&subject=&type=&key=&rv=&station=&point=, in which several points
-// have commas between them. Any other parameter with the name of a field is what that field must be: agent=kubectl*,
-// status=409|410. As in every [probe.Query], these are patterns.
+// ReadQuery reads a query of records: resource=&subject=&type=&key=&rv=&station=&point=, where commas separate several
+// points. Any other parameter is a pattern for the field of that name, as in every [probe.Query]: agent=kubectl*,
+// status=409|410.
 func ReadQuery(values url.Values) (q probe.Query, err error) {
 	q.Resource, q.Subject, q.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
 	q.Type, q.Station = values.Get("type"), probe.Station(values.Get("station"))
@@ -177,12 +177,12 @@ func ReadQuery(values url.Values) (q probe.Query, err error) {
 	return q, err
 }
 
-// asked are the parameters that mean no field, although there may be one of that name.
+// asked are the parameters that never name a field, even if a field has the same name.
 var asked = []string{"from", "to", "limit", "log", "since", "resource", "subject", "type", "key", "rv", "station",
 	"point"}
 
-// serveTold answers GET /viz/told and the parameters of [ReadQuery] with what the records say that match, a sentence a
-// line: for a terminal.
+// serveTold answers GET /viz/told, and the parameters of [ReadQuery], with the sentences of the matching records, one
+// on each line, for a terminal.
 func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	want, err := ReadQuery(r.URL.Query())
 	if err != nil {
@@ -191,7 +191,7 @@ func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	harmless := func(r rune) rune { // clients choose names, and a terminal obeys what it is sent
+	harmless := func(r rune) rune { // clients choose names, and a terminal obeys control characters in them
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
 		}
@@ -215,4 +215,75 @@ func serveTake(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Cache-Control", "no-cache")
 	_, _ = w.Write(take.File()) // the reader has gone if this fails
+}
+
+const (
+	bucketWidth = 500 * time.Millisecond // the width of a bar of the timeline
+	maxBuckets  = 8192                   // more than an hour if something happens all the time
+	maxFlags    = 1024
+)
+
+// Limits are settings that the program and the page share (dom.js).
+type Limits struct {
+	BucketWidth int64 `json:"bucketWidth"` // the width of a bucket of the timeline, in ns
+	Buckets     int   `json:"buckets"`     // the most buckets on the timeline
+	Flags       int   `json:"flags"`       // the most anomalies on the timeline
+
+	Writes []string `json:"writes"` // the methods of requests that change something; other requests are not drawn
+
+	Viewers string `json:"viewers"` // the agents whose changes go first
+	Demo    string `json:"demo"`    // the agent whose changes give way to the viewers'
+}
+
+// Limit goes to the page, which keeps the same timeline and sums up at the same rate.
+var Limit = Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
+	Writes:  []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+	Viewers: sandbox.Viewers, Demo: sandbox.Demo}
+
+// Span is the answer of /viz/timeline: the extent of the log, and what happened when.
+type Span struct {
+	Log    string `json:"log"`
+	Oldest uint64 `json:"oldest"` // the first record with a picture
+	Last   uint64 `json:"last"`
+	T      int64  `json:"t"`     // the last record's time, in ns since the log began
+	Width  int64  `json:"width"` // the width of a bucket, in ns
+	// number (times Width is the bucket's time), first seq, records, events; without empty buckets
+	Buckets [][4]uint64 `json:"buckets"`
+	Flags   []Flag      `json:"flags"`
+}
+
+// Flag is one anomaly on the timeline.
+type Flag struct {
+	Seq      uint64 `json:"seq"`
+	T        int64  `json:"t"`
+	Point    string `json:"point"`
+	Resource string `json:"resource,omitempty"`
+}
+
+// timeline answers GET /viz/timeline with the counts of records over time, and the anomalies, in the current log.
+func (p Past) timeline(r *http.Request) (any, error) {
+	oldest, last, t, err := p.Pictures.Bounds(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	line := Span{Log: p.Log.ID(), Oldest: oldest, Last: last, T: t, Width: int64(bucketWidth),
+		Buckets: [][4]uint64{}, Flags: []Flag{}}
+	for r := range p.Log.Between(line.Oldest, line.Last) {
+		number := uint64(r.Time / bucketWidth)
+		if n := len(line.Buckets); n == 0 || line.Buckets[n-1][0] < number {
+			line.Buckets = append(line.Buckets, [4]uint64{number, r.Seq})
+		}
+		b := &line.Buckets[len(line.Buckets)-1]
+		b[2]++
+		if r.Point == probe.RingAppend {
+			b[3]++
+		}
+		if r.Anomaly() {
+			line.Flags = append(line.Flags, Flag{Seq: r.Seq, T: int64(r.Time), Point: r.Point.String(),
+				Resource: r.Resource})
+		}
+	}
+	line.Buckets = line.Buckets[max(0, len(line.Buckets)-maxBuckets):]
+	line.Flags = line.Flags[max(0, len(line.Flags)-maxFlags):]
+	return line, nil
 }

@@ -1,15 +1,17 @@
-// Package machine is the program that every host of listwatch runs: both halves on an etcd, what is done to them,
-// and the page that shows them, wired once. It knows no socket, no signal, no file and no other process. Those are
-// its host's: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+// Package machine is the program that every host of listwatch runs: it wires both halves on an etcd, what a viewer does
+// to them, and the page that shows them. It opens no socket or file, handles no signal and starts no process. Its hosts
+// do: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
 package machine
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,9 +21,11 @@ import (
 
 	etcd3 "listwatch/chapters/02-etcd3"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/observe/hold"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/rules"
+	"listwatch/internal/observe/worldclock"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/play/scenario"
 	"listwatch/internal/server/apiserver"
@@ -32,38 +36,39 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// Host is what a machine stands on. It outlives runs: one ends and the next begins when a switch is turned.
+// Host is the environment of a machine. It outlives runs: when a viewer turns a switch, one run ends and the next
+// begins.
 type Host struct {
 	Etcd Etcd
-	Base *url.URL // where the client half reaches what Serve serves
+	Base *url.URL // the URL at which the client half reaches what Serve serves
 
-	// Lines returns the connections of a run's client half, and of the watchers that its viewers open.
+	// Lines returns HTTP clients for a run's client half, and for the watchers that its viewers open.
 	Lines func() (client, watchers *http.Client)
-	// Serve serves a run until ctx is done and every handler has ended. It calls fail if serving breaks before.
+	// Serve serves a run until ctx is done and every handler has ended. It calls fail if serving breaks earlier.
 	Serve func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc)
-	// Page adds the rooms that the host brings along; nil: none.
+	// Page adds the host's own rooms to the page; nil: none.
 	Page  func(page *frame.Page)
-	Hosts []string // by which the page may be called, as [viz.Guard] has them
-	// Record begins to write the log; nil: nothing is recorded. stop is called when nothing else of the run is
-	// left.
+	Hosts []string // the host names under which a browser may open the page, as for [viz.Guard]
+	// Record begins to write the log; nil: nothing is recorded. The machine calls stop last, when the rest of the run
+	// has ended.
 	Record func(log *probe.Log) (stop func() error, err error)
-	// Recorded names what Record writes: a recording is of one run, so nothing can be switched. "": it can.
+	// Recorded names what Record writes. If it is not "", no switch can be turned, because a recording holds one run.
 	Recorded string
-	// Beside starts what the host does beside a run; nil: nothing.
+	// Beside starts the host's own goroutines for a run; nil: none.
 	Beside func(ctx context.Context, group *routine.Group, run *Run)
-	// Say tells the person at the host a line.
+	// Say prints a line for the person at the host.
 	Say func(line string)
 }
 
 // Etcd is the etcd of a host.
 type Etcd struct {
 	Client  etcd3.Client
-	Ready   func() error                    // why it would refuse a write; nil: it never does
-	State   func() any                      // how it is, as something that marshals to JSON; nil: unknown
-	Restart func(ctx context.Context) error // nil: it cannot be restarted
+	Ready   func() error                    // returns why etcd would refuse a write; nil: it never refuses
+	State   func() any                      // etcd's state, as a value that marshals to JSON; nil: unknown
+	Restart func(ctx context.Context) error // restarts etcd; nil: the host cannot
 }
 
-// Run is one run of both halves, with its own log and clocks, as its host sees it.
+// Run is one run of both halves, with a log and clocks of its own, as its host sees it.
 type Run struct {
 	Options  Options
 	Log      *probe.Log
@@ -71,15 +76,15 @@ type Run struct {
 	Sandbox  *sandbox.Sandbox
 	Server   *pipeline.Server
 	Pictures *viz.Pictures
-	Fail     context.CancelCauseFunc // ends the program, for a reason
+	Fail     context.CancelCauseFunc // ends the program with a reason
 
 	host  *Host
-	first Options      // of the host's first run
+	first Options      // the options of the host's first run
 	next  chan Options // sent by Begin, received by run, never closed; buffered so that Begin never blocks
 }
 
-// Serve runs the machine until ctx is done or something essential breaks, and returns when nothing of it runs any
-// more. It calls ready once, when everything of the first run is.
+// Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
+// ended. It calls ready once, when all of the first run is ready.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -92,8 +97,8 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	return nil
 }
 
-// run runs until ctx is done or something essential breaks, and then returns nil; or until other switches are wanted,
-// and returns the options with those. Then nothing of it runs any more.
+// run runs until ctx is done or something essential breaks, and then returns nil; or until a viewer turns a switch, and
+// then returns the options of the next run. All goroutines of the run have ended by then.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
 	clocks, stopClocks := StartClocks()
@@ -107,16 +112,10 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	if err != nil {
 		return nil, err
 	}
-	var awaited chan struct{} // closed by viewed
-	viewed := func() {}
-	if r.Options.AwaitPage {
-		awaited = make(chan struct{})
-		viewed = sync.OnceFunc(func() { close(awaited) })
-	}
 	owner, err := sandbox.New(sandbox.Config{
 		Pipeline: p, Connections: connections, Base: h.Base, Clock: clocks.World, Probe: probe.New(log),
-		Gate: log.Gate(), Demo: r.Options.Demo, Awaited: awaited, MaxTraffic: r.Options.MaxTraffic, Switcher: r,
-		RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Etcd: h.Etcd.State,
+		Gate: log.Gate(), Log: log, Demo: r.Options.Demo, MaxTraffic: r.Options.MaxTraffic,
+		Switcher: r, RingCapacity: r.Options.RingCapacity, RestartEtcd: h.Etcd.Restart, Etcd: h.Etcd.State,
 	})
 	if err != nil {
 		return nil, err
@@ -124,8 +123,8 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	player := &scenario.Env{Pipeline: p, Sandbox: owner, Log: log, Probe: probe.New(log), Clock: clocks.World}
 	pictures := viz.NewPictures(log, nil, p.Recount)
 	page := frame.New(log, pictures)
-	page.Past.Switches, page.Viewed = r.Options.Shown(), viewed
-	page.Inspector.Components, page.Inspector.Wire = func() any { return p.Snapshot() }, connections.Wire
+	page.Past.Switches = r.Options.Shown()
+	page.Inspector.Components = func() any { return p.Snapshot() }
 	page.Hold = timeline.Hold{World: held, Log: log}
 	page.Stories = stories.Gallery{Stories: scenario.All, Play: player.Play}
 	page.Knobs.Sandbox, page.Promises.Monitor = owner, r.Promises
@@ -142,7 +141,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		if wrong != nil {
 			return nil, wrong
 		}
-		defer func() { err = errors.Join(err, stop()) }() // last: the recording contains the end of all the others
+		defer func() { err = errors.Join(err, stop()) }() // last: the recording has the end of everything else
 	}
 	ctx, r.Fail = context.WithCancelCause(ctx)
 	var group routine.Group
@@ -153,7 +152,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	group.Go(ctx, "viz.hold", held.Run)
 	group.Go(ctx, "viz.rules", r.Promises.Run)
 	group.Go(ctx, "viz.lanes", func(ctx context.Context) {
-		routine.Every(ctx, clock.RealClock{}, time.Second, func(context.Context) { log.SumLanes() })
+		routine.Every(ctx, clock.RealClock{}, time.Second, func(context.Context) { log.LookAtCrowd() })
 	})
 	if h.Beside != nil {
 		h.Beside(ctx, &group, r)
@@ -162,7 +161,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front, owner.Run) })
 
 	err = p.WaitReady(ctx)
-	held.SetPaused(r.Options.Clock == ClockManual) // not before: without time nothing would ever become ready
+	held.SetPaused(r.Options.Clock == ClockManual) // only now: nothing becomes ready while the clock is stopped
 	if err == nil {
 		ready()
 		select {
@@ -179,8 +178,7 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	server, err := pipeline.NewServer(pipeline.ServerConfig{
 		Client: etcd.Client, Handler: apiserver.Handler(etcd.Ready), Clock: clocks.World,
 		Patience: clocks.patience, Probe: p, MediaType: o.MediaType, EtcdWatcher: o.Switches["etcd-watcher"],
-		Dispatch:     o.Switches["dispatch"],
-		RingCapacity: o.RingCapacity, UseWatchList: pipeline.UseWatchList(o.Switches),
+		Dispatch: o.Switches["dispatch"], RingCapacity: o.RingCapacity, UseWatchList: pipeline.UseWatchList(o.Switches),
 	})
 	if err != nil {
 		return nil, err
@@ -196,7 +194,7 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	return &pipeline.Pipeline{Server: server, Client: client}, nil
 }
 
-// Ended returns why ctx is done: nil if the program was told to end, otherwise what broke.
+// Ended returns why ctx is done: nil after a signal or a command to end, otherwise the fault.
 func Ended(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -204,9 +202,7 @@ func Ended(ctx context.Context) error {
 	return nil
 }
 
-var _ sandbox.Switcher = (*Run)(nil)
-
-// Why nothing is switched.
+// The reasons for which a switch cannot be turned.
 var (
 	ErrOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
 	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
@@ -236,7 +232,7 @@ func (r *Run) Now() map[string]string { return r.Options.Shown() }
 // Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
-// switchTo returns what ends the run for another with these options; nil if they are the same.
+// switchTo returns the function that ends the run and begins one with the options other; nil if they are the same.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil
@@ -247,8 +243,8 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin ends a run, which receives from next, for another with other options: resources of that name. The error is
-// 409 if it ends already.
+// Begin sends the next run's options to a run, which receives from next and ends. The error, a 409 about that name of
+// resources, says that the run is ending already.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:
@@ -256,4 +252,69 @@ func Begin[O any](next chan<- O, other O, resources string) error {
 	default:
 		return apierrors.NewConflict(schema.GroupResource{Resource: resources}, "", errEndsAlready)
 	}
+}
+
+// ClockManual is the value of Options.Clock with which the clock stops once everything is ready.
+const ClockManual = "manual"
+
+// Options are the settings of both halves.
+type Options struct {
+	Demo         bool              // whether gentle built-in traffic runs
+	Controllers  []string          // the names of the running ones, out of pipeline.Controllers
+	Switches     map[string]string // by name, values that pipeline.Switches offers
+	MediaType    string            // the encoding of the objects in etcd
+	RingCapacity int               // entries in every history ring; 0: dynamic
+	MaxTraffic   int               // the most changes a second that a viewer may set; 0: the sandbox's own limit
+	LogSize      int               // how many records the log keeps
+	Clock        string            // "real" or [ClockManual]
+	Etcd         string            // "memory": the small etcd; "": a real one
+}
+
+// Shown returns what the page shows of the options with which the program was started.
+func (o Options) Shown() map[string]string {
+	all := maps.Clone(o.Switches)
+	all["storage-media-type"], all["ring-capacity"], all["clock"] = o.MediaType, "dynamic", o.Clock
+	if o.RingCapacity > 0 {
+		all["ring-capacity"] = strconv.Itoa(o.RingCapacity)
+	}
+	if o.Etcd != "" {
+		all["etcd"] = o.Etcd
+	}
+	return all
+}
+
+// Clocks are the program's two clocks: one for everything inside, one for requests from outside.
+type Clocks struct {
+	World    *worldclock.Clock
+	patience *worldclock.Clock // never stops
+}
+
+// StartClocks returns running clocks. stop ends them and returns when they have ended: call it after all that waits on
+// them has ended.
+func StartClocks() (c *Clocks, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c = &Clocks{World: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
+	var routines routine.Group
+	routines.Go(ctx, "worldclock.run", c.World.Run)
+	routines.Go(ctx, "worldclock.patience", c.patience.Run)
+	return c, func() { cancel(); routines.Wait() }
+}
+
+// tellStops reports, until ctx is done, each time that the program goes on after it was stopped as a whole. It learns
+// this from the patience clock, which no viewer can stop.
+func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case stopped := <-c.patience.Stops():
+			p.Text(probe.ProgramStopped, fmt.Sprintf("%.0f s", stopped.Seconds()), "", 0)
+		}
+	}
+}
+
+// Hold returns the world that a viewer can hold. It passes to say each line that only viewers of the page would
+// otherwise see.
+func (c *Clocks) Hold(log *probe.Log, say func(line string)) *hold.World {
+	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Say: say})
 }

@@ -1,10 +1,10 @@
-// Package assert says in one line what a test expects, and reports what it got instead. Its names are those of
-// stretchr/testify, which Kubernetes uses. Its types are checked by the compiler: an untyped constant takes the type of
-// what it is compared with, and a pointer is compared as a pointer.
+// Package assert checks in one line what a test expects, and reports what it got instead. It uses the names of
+// stretchr/testify, which Kubernetes uses. The compiler checks its types: an untyped constant takes the type of the
+// other value, and pointers are compared as pointers.
 //
-// The test goes on after a fault; package require has the same for a test that cannot. Each function returns
-// whether all was well. What follows the values says what was looked at: a value alone, or a format and its arguments.
-// They are evaluated in any case. A text that has both "got " and "want " is the whole message.
+// The test goes on after a fault; package require ends it. Each function returns whether the check passed. The last
+// arguments describe the check: a value alone, or a format and its arguments, which are evaluated in any case. A text
+// with both "got " and "want " is the whole message.
 package assert
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TB is what a fault is reported to: a *testing.T, or a *rapid.T.
+// TB receives the faults: a *testing.T or a *rapid.T.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -33,26 +33,26 @@ func EqualSlices[T comparable](t TB, want, got []T, what ...any) bool {
 	return same(t, slices.Equal(got, want), got, want, what)
 }
 
-// NoDiff compares as [cmp.Diff] does, and says where the two differ.
+// NoDiff compares as [cmp.Diff] does, and reports the differences.
 func NoDiff(t TB, want, got any, what ...any) bool {
 	t.Helper()
 	diff := cmp.Diff(want, got)
 	return diff == "" || True(t, false, "%s(-want +got):\n%s", prefix(what), diff)
 }
 
-// NoError wants err to be nil.
+// NoError expects err to be nil.
 func NoError(t TB, err error, what ...any) bool {
 	t.Helper()
 	return same(t, err == nil, err, error(nil), what)
 }
 
-// Fails wants an error of which is says true, as apierrors.IsNotFound does of a 404.
+// Fails expects an error for which is returns true, as apierrors.IsNotFound does for a 404.
 func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	t.Helper()
 	return is(err) || True(t, false, "%sgot %v, which is another kind of answer", prefix(what), err)
 }
 
-// True wants ok; what is the fault if it is false.
+// True expects ok. what describes the fault if ok is false.
 func True(t TB, ok bool, what ...any) bool {
 	t.Helper()
 	if !ok {
@@ -61,7 +61,7 @@ func True(t TB, ok bool, what ...any) bool {
 	return ok
 }
 
-// False wants not to be bad; what is the fault if it is.
+// False expects bad to be false. what describes the fault if it is true.
 func False(t TB, bad bool, what ...any) bool {
 	t.Helper()
 	return True(t, !bad, what...)
@@ -70,7 +70,7 @@ func False(t TB, bad bool, what ...any) bool {
 func same(t TB, ok bool, got, want any, what []any) bool {
 	t.Helper()
 	if says := prefix(what); !ok && strings.Contains(says, "got ") && strings.Contains(says, "want ") {
-		return True(t, false, what...) // it has both already
+		return True(t, false, what...) // both values are in what already
 	}
 	return ok || True(t, false, "%sgot %v, want %v", prefix(what), got, want)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// faults is a test that only notes what it is told.
+// faults is a test that only collects its faults.
 type faults []string
 
 func (f *faults) Helper() {}

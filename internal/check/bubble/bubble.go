@@ -3,7 +3,9 @@ package bubble
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,9 +13,9 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Go runs f in a goroutine of that name. stop ends its context, and returns when f has; it may be called again, and is
-// called when the test ends, also by a failed require: a bubble whose goroutines are left panics, and hides what the
-// test has said.
+// Go runs f in a goroutine of that name. stop ends its context and returns when f has returned. stop may be called
+// again, and the end of the test calls it, even after a failed require: a bubble with goroutines left panics, which
+// hides the test's messages.
 func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group routine.Group
@@ -23,8 +25,8 @@ func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	return stop
 }
 
-// Drain receives until every goroutine of the bubble waits, and returns the values as text, with "closed" for the end
-// of the channel.
+// Drain receives until every goroutine of the bubble waits. It returns the values as text, with "closed" for the end of
+// the channel.
 func Drain[T any](values <-chan T, describe func(T) string) (texts []string) {
 	for {
 		synctest.Wait()
@@ -42,15 +44,14 @@ func Drain[T any](values <-chan T, describe func(T) string) (texts []string) {
 
 var processors struct {
 	sync.Mutex
-	bubbles int // how many run now
-	given   int // GOMAXPROCS before the first of them
+	bubbles int // the bubbles running now
+	given   int // GOMAXPROCS before the first bubble
 }
 
-// Test is [synctest.Test]; a race build has one processor while f runs. The runtime runs all timers of a bubble in one
-// context of the race detector, also the timer that has expired before a goroutine reads its channel: that goroutine
-// runs it. Two goroutines that do so at once, on two processors, crash the detector or leave it hanging,
-// https://go.dev/issue/78156. The detector compares what happens before what, so it sees the races of goroutines that
-// take turns, too.
+// Test is [synctest.Test], but a race build has one processor while f runs. The runtime runs all timers of a bubble in
+// one context of the race detector. A goroutine that reads an expired timer's channel runs the timer there, and two
+// goroutines that do so at once, on two processors, crash the detector or make it hang, https://go.dev/issue/78156. The
+// detector compares what happens before what, so it also finds the races of goroutines that take turns.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if Race {
@@ -60,13 +61,13 @@ func Test(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// Run is a subtest of that name in a bubble of its own.
+// Run runs a subtest of that name in a bubble of its own.
 func Run(t *testing.T, name string, f func(*testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { Test(t, f) })
 }
 
-// oneProcessor counts the bubbles, and gives the processors back after the last.
+// oneProcessor counts the bubbles and restores GOMAXPROCS after the last.
 func oneProcessor(change int) {
 	processors.Lock()
 	defer processors.Unlock()
@@ -78,4 +79,24 @@ func oneProcessor(change int) {
 	case processors.bubbles == 0:
 		runtime.GOMAXPROCS(processors.given)
 	}
+}
+
+// Example runs f in a bubble, for Examples, which have no [testing.T] of their own. f uses the bubble's time: a sleep
+// takes no time. Example panics if f does, and if f leaves behind a blocked goroutine.
+func Example(f func()) {
+	var panicked error
+	defer func() {
+		if panicked != nil {
+			panic(panicked)
+		}
+	}()
+	var t testing.T // has no runner to report a panic to, so Example reports it
+	Test(&t, func(*testing.T) {
+		defer func() {
+			if value := recover(); value != nil {
+				panicked = fmt.Errorf("%v\n%s", value, debug.Stack())
+			}
+		}()
+		f()
+	})
 }

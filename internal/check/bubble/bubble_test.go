@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("listwatch/internal/check/bubble_test.forever"))
 }
 
-// forever is what an Example leaves behind.
+// forever is a goroutine that an Example leaves behind.
 func forever() { select {} }
 
 // TestGoroutinesReadExpiredTimersAtOnce crashed a race build within seconds when the bubble had two processors.
@@ -59,10 +59,11 @@ func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
 	assert.Equal(t, before, after, "got %d processors after the bubbles, want %d as before", after, before)
 }
 
-// failing is set where this test binary, run again, is to fail in a bubble.
+// failing is the variable that makes this test binary fail in a bubble when it runs itself.
 const failing = "BUBBLE_TEST_FAILS"
 
-// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs itself: a goroutine that waits for ever must not become a panic.
+// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs its own binary: a goroutine that waits for ever must not cause a
+// panic.
 func TestAFailedRequireSaysWhatIsWrongAndNothingElse(t *testing.T) {
 	if os.Getenv(failing) != "" {
 		bubble.Test(t, func(t *testing.T) {
@@ -97,14 +98,13 @@ func TestAnExampleThatPanicsOrLeavesAGoroutineFails(t *testing.T) {
 		{"goroutine left", "blocked goroutines remain", func() { go forever() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := panicOf(test.f); !strings.Contains(got, test.want) {
-				t.Errorf("got panic %q, want one with %q", got, test.want)
-			}
+			got := panicOf(test.f)
+			assert.True(t, strings.Contains(got, test.want), "got panic %q, want one with %q", got, test.want)
 		})
 	}
 }
 
-// panicOf returns with what Example panicked, as text.
+// panicOf returns the value with which Example panicked, as text.
 func panicOf(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	bubble.Example(f)

@@ -2,5 +2,5 @@
 
 package bubble
 
-// Race says whether this is a race build.
+// Race reports whether this is a race build.
 const Race = false

@@ -19,9 +19,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// numbers are the numbers on the way of an event: a folder of ours and a package of upstream's, and below them the
-// names there, with what both should be. Upstream's name is only told if it is another one; where it has no name for a
-// number, its line is quoted.
+// numbers are the numbers on an event's way: a folder of ours and a package of upstream's, then our names with their
+// values. Upstream's name follows where it differs, or upstream's line in quotes where it has no name for the number.
 const numbers = `
 chapters/01-storage as k8s.io/apiserver/pkg/storage/cacher
   ResourceVersionTooHighRetrySeconds 1 resourceVersionTooHighRetrySeconds
@@ -89,8 +88,7 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(numbers)) {
 		words := strings.Fields(line)
 		if words[1] == "as" {
-			dir, err := real.locate(words[2])
-			require.NoError(t, err)
+			dir := require.Value(real.locate(words[2]))(t)
 			ours, theirs = filepath.Join("../../..", words[0]), dir
 			continue
 		}
@@ -101,19 +99,17 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 			assert.Equal(t, want, counterpart, "upstream's counterpart of %s", name)
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(theirs, strings.TrimSuffix(quoted[0], ":")))
-		require.NoError(t, err)
+		text := require.Value(os.ReadFile(filepath.Join(theirs, strings.TrimSuffix(quoted[0], ":"))))(t)
 		assert.True(t, strings.Contains(strings.Join(strings.Fields(string(text)), " "), strings.Join(quoted[1:], " ")),
 			"upstream says %q no more", quoted)
 	}
 }
 
-// valueOf computes a package-level constant, or a variable that is set where it is declared, from the source in dir.
-// Numbers of the package time are written as durations.
+// valueOf computes a package-level constant, or an initialized variable, from the source in dir. It writes numbers of
+// the package time as durations.
 func (s *sources) valueOf(t *testing.T, dir, name string) string {
 	t.Helper()
-	tree, err := s.in(dir)
-	require.NoError(t, err)
+	tree := require.Value(s.in(dir))(t)
 	declared := declaredValues(tree)
 	var program strings.Builder
 	program.WriteString("package p\nimport \"time\"\nconst _ = time.Second\n")
@@ -148,10 +144,10 @@ func (s *sources) valueOf(t *testing.T, dir, name string) string {
 	return value.Val().String()
 }
 
-// timeImporter reads the package time from its source: a test has no compiled form of it at hand.
+// timeImporter reads the package time from its source, as a test has no compiled form of it.
 var timeImporter = importer.ForCompiler(token.NewFileSet(), "source", nil)
 
-// declaredValues returns what the package-level names of a folder are declared to be.
+// declaredValues returns the expressions of a folder's package-level names.
 func declaredValues(tree *source.Tree) map[string]ast.Expr {
 	declared := map[string]ast.Expr{}
 	for _, pkg := range tree.Packages {

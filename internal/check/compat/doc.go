@@ -1,15 +1,15 @@
-// Package compat holds our claims against the real thing: the real client-go and apiserver, the real kubectl, a real
-// browser. It is a module of its own, so that `go run ./cmd/viz` fetches and builds none of that.
+// Package compat checks our claims with the real client-go and apiserver, the real kubectl, and a real browser. It is a
+// module of its own, so that `go run ./cmd/viz` fetches and builds none of them.
 //
 //   - cmd/kubectl: the real kubectl, built from its own module; oldkubectl: one of 1.26, with a go.mod of its own.
 //   - kubernetes: the go.mod of the real kube-apiserver and kube-scheduler; only the heavy form of tests builds them.
-//   - upstream_test.go: every "Upstream:" line of ours leads to a declaration that exists; constants_test.go: our
-//     numbers are upstream's.
-//   - upstream: our server half and our client half beside the real ones, in tests and benchmarks; the program beside
-//     the real client-go.
+//   - upstream_test.go: every "Upstream:" line leads to an existing declaration; constants_test.go: our numbers are
+//     upstream's.
+//   - upstream: our server half and client half compared with the real ones, in tests and benchmarks; the program
+//     compared with the real client-go.
 //   - kubectl: whole sessions, output by output, with both kubectls.
 //   - program: starts programs for tests.
 //   - recipes: docs/DEBUGGING.md, its recipes and VS Code's configurations, in a real delve.
 //   - storm: the program under faults, with every watcher's events counted; reads and writes are linearizable.
-//   - e2e: the program as people meet it.
+//   - e2e: the program as its users meet it.
 package compat

@@ -10,6 +10,7 @@ require (
 	go.etcd.io/etcd/server/v3 v3.7.3
 	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.27.1
+	golang.org/x/image v0.44.0
 	k8s.io/component-base v0.37.2
 	k8s.io/kubectl v0.37.2
 	pgregory.net/rapid v1.3.0

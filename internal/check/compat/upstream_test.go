@@ -14,7 +14,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	// The modules whose sources are resolved here; the imports keep them pinned in go.mod.
+	// These imports keep the modules in go.mod whose sources this test reads.
 	_ "go.etcd.io/etcd/client/v3"
 	_ "go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	_ "k8s.io/apimachinery/pkg/watch"
@@ -27,11 +27,10 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestEveryUpstreamLineLeadsToADeclaration resolves the lines of the whole tree, chapters and helpers alike, in the
-// modules that go.mod pins.
+// TestEveryUpstreamLineLeadsToADeclaration resolves the Upstream lines of the whole tree, chapters and helpers alike,
+// in the modules that go.mod pins.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
-	tree, err := source.Parse(os.DirFS("../../.."))
-	require.NoError(t, err)
+	tree := require.Value(source.Parse(os.DirFS("../../..")))(t)
 	real := realSources(t)
 	lines := 0
 	for _, pkg := range tree.Packages {
@@ -44,9 +43,7 @@ func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 			if err == nil {
 				err = real.resolve(note.Upstream)
 			}
-			if err != nil {
-				t.Errorf("%s:%d: %v", note.File.Path, note.Line, err)
-			}
+			assert.True(t, err == nil, "%s:%d: %v", note.File.Path, note.Line, err)
 		}
 	}
 	assert.True(t, lines >= 50, "only %d Upstream lines found: the test looks in the wrong place", lines)
@@ -55,44 +52,27 @@ func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 func TestAnUpstreamLineThatLeadsNowhereIsFound(t *testing.T) {
 	real := realSources(t)
 	for line, leads := range map[string]bool{
-		"k8s.io/client-go/tools/cache":                                true,
-		"k8s.io/client-go/tools/cache/reflector.go":                   true,
-		"k8s.io/client-go/tools/cache/reflector.go: Reflector":        true,
-		"k8s.io/client-go/tools/cache/reflector.go: (*Reflector).Run": true,
-		"k8s.io/client-go/tools/cache: (*Reflector).Run":              true,
-		"k8s.io/client-go/tools/cache/store.go: Store.Replace":        true,
-		// a generic type
-		"k8s.io/client-go/util/workqueue/queue.go: (*Typed).Get":                                true,
-		"k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcher.input":              true, // a field
-		"k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: defaultLowerBoundCapacity": true, // a constant
-		"k8s.io/client-go/tools/cache/no_such_file.go":                                          false,
-		// another file
-		"k8s.io/client-go/tools/cache/store.go: Reflector": false,
-		// a pointer method
-		"k8s.io/client-go/tools/cache/reflector.go: (Reflector).Run":   false,
-		"k8s.io/client-go/tools/cache/reflector.go: (*Reflector).Walk": false,
-		"k8s.io/client-go/tools/nothing":                               false,
-		"example.test/module/file.go: Symbol":                          false,
-		// tests are no counterpart
-		"k8s.io/client-go/tools/cache/reflector_test.go: TestReflectorResyncChan":                   false,
-		"k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvents":                   true,
-		"k8s.io/client-go/util/workqueue/default_rate_limiters.go: TypedBucketRateLimiter.NoMethod": false,
+		"k8s.io/client-go/tools/cache":                                             true,
+		"k8s.io/client-go/tools/cache: (*Reflector).Run":                           true,
+		"k8s.io/client-go/tools/cache/store.go: Store.Replace":                     true,
+		"k8s.io/client-go/util/workqueue/queue.go: (*Typed).Get":                   true, // a generic type
+		"k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: cacheWatcher.input": true, // a field
+		"k8s.io/client-go/tools/cache/no_such_file.go":                             false,
+		"k8s.io/client-go/tools/cache/store.go: Reflector":                         false, // another file
+		"k8s.io/client-go/tools/cache/reflector.go: (Reflector).Run":               false, // a pointer method
+		"k8s.io/client-go/tools/cache/reflector.go: (*Reflector).Walk":             false,
+		"example.test/module/file.go: Symbol":                                      false,
+		"k8s.io/client-go/tools/cache/reflector_test.go: TestReflectorResyncChan":  false, // tests do not count
 	} {
-		upstream, err := source.ParseUpstream(line)
-		if err != nil {
-			t.Errorf("%s: %v", line, err)
-			continue
-		}
-		if err := real.resolve(upstream); (err == nil) != leads {
-			t.Errorf("%s: resolve says %v, want it to lead somewhere: %v", line, err, leads)
-		}
+		err := real.resolve(require.Value(source.ParseUpstream(line))(t))
+		assert.Equal(t, leads, err == nil, "%s: resolve says %v, want it to lead somewhere: %v", line, err, leads)
 	}
 }
 
-// sources finds declarations in the modules this one is built with.
+// sources finds declarations in the modules of this build.
 type sources struct {
 	modules map[string]string       // module path to folder
-	folders map[string]*source.Tree // that were read
+	folders map[string]*source.Tree // the folders read so far
 }
 
 func realSources(t *testing.T) *sources {
@@ -100,7 +80,7 @@ func realSources(t *testing.T) *sources {
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
 	require.NoError(t, err, "list modules")
 	kubernetes := exec.Command("go", "list", "-m", "-json=Path,Dir", "k8s.io/kubernetes")
-	kubernetes.Dir = "kubernetes" // controllers are in a repository that is no library
+	kubernetes.Dir = "kubernetes" // the controllers' module is not a library
 	more, err := kubernetes.Output()
 	require.NoError(t, err, "list modules of kubernetes")
 	out = append(out, more...)
@@ -118,11 +98,11 @@ func realSources(t *testing.T) *sources {
 	}
 }
 
-// onPointer is a method that its type has only as a pointer.
+// onPointer matches a method with a pointer receiver.
 var onPointer = regexp.MustCompile(`(?m)^func \((?:\w+ )?\*`)
 
-// resolve returns an error unless the file or package exists and declares the symbol. A method may be named without its
-// pointer only if it has none.
+// resolve returns an error unless the file or package exists and declares the symbol. A method may be named without a
+// pointer only if its receiver is not one.
 func (s *sources) resolve(u source.Upstream) error {
 	location, err := s.locate(u.Path)
 	if err != nil {
@@ -145,7 +125,7 @@ func (s *sources) resolve(u source.Upstream) error {
 	return fmt.Errorf("%s: not declared there", u)
 }
 
-// in reads a folder, but not what is below it, nor tests.
+// in reads a folder, without subfolders and tests.
 func (s *sources) in(dir string) (*source.Tree, error) {
 	if tree := s.folders[dir]; tree != nil {
 		return tree, nil
@@ -164,7 +144,7 @@ func (s *sources) in(dir string) (*source.Tree, error) {
 	return s.folders[dir], err
 }
 
-// locate returns where a file or package of a pinned module lies.
+// locate returns the path of a file or package of a pinned module.
 func (s *sources) locate(importPath string) (string, error) {
 	for module := importPath; module != "."; module = path.Dir(module) {
 		if dir, ok := s.modules[module]; ok {

@@ -1,6 +1,6 @@
-// Package drawing makes a picture of the book from what a test has seen. A test runs the chapter's code, draws what
-// happened, and compares the result with the SVG file beside the README: a number in a picture is therefore a number
-// of a run. With -update the test writes the file.
+// Package drawing makes the book's pictures from test runs. A test runs the chapter's code, draws what happened, and
+// compares the drawing with the SVG file next to the README: each number in a picture comes from a run. With -update
+// the test writes the file.
 package drawing
 
 import (
@@ -21,14 +21,14 @@ import (
 
 var update = flag.Bool("update", false, "write the drawings")
 
-// style is for a forge, which shows the file as it is; the book has its own for the same classes.
+// style is for forges, which show the file as it is; the book has a style of its own for the same classes.
 const style = `  <style>
     svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a;
       --warn: #b34a00 }
     @media (prefers-color-scheme: dark) { svg { --paper: #15181b; --ink: #dee1e3; --soft: #9aa3ab;
       --queue: #f0b429; --kept: #56b4e9; --good: #58cfa8; --warn: #f09a60 } }
-    text { font: 15px system-ui, sans-serif; fill: var(--ink) }
-    .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace } .soft { fill: var(--soft) }
+    text { font: 15px Inter, system-ui, sans-serif; fill: var(--ink) }
+    .mono { font-family: "JetBrains Mono", ui-monospace, monospace } .soft { fill: var(--soft) }
       .mid { text-anchor: middle } .end { text-anchor: end } .bold { font-weight: 650 }
     .ground { fill: var(--paper) } .wall { fill: none; stroke: var(--soft); stroke-width: 1.4 }
     [data-kind="queue"] { --kind: var(--queue) } [data-kind="kept"] { --kind: var(--kept) }
@@ -40,8 +40,8 @@ const style = `  <style>
   </style>
 `
 
-// Drawing is a picture 640 units wide: where it is smallest in the book, its letters have 12 px. Coordinates grow to
-// the right and down; class is one or more of the classes in the style.
+// Drawing is a picture 640 units wide: at its smallest in the book, its letters have 12 px. Coordinates grow to the
+// right and down; class is one or more of the classes in the style.
 type Drawing struct {
 	file   string
 	height int
@@ -51,7 +51,7 @@ type Drawing struct {
 // New returns an empty drawing for a file such as "ring.svg".
 func New(file string, height int) *Drawing { return &Drawing{file: file, height: height} }
 
-// Text writes text, beginning at x unless class says mid or end; y is its base line.
+// Text writes text that begins at x, unless class has mid or end; y is its base line.
 func (d *Drawing) Text(x, y int, class, text string, args ...any) {
 	fmt.Fprintf(&d.body, "  <text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n",
 		x, y, class, html.EscapeString(fmt.Sprintf(text, args...)))
@@ -74,8 +74,8 @@ func (d *Drawing) Arrow(class, path string, args ...any) {
 		class, fmt.Sprintf(path, args...), d.tip())
 }
 
-// In draws what draw draws in the colour of a kind: "queue" where events wait, "kept" where state is kept, "acts" for
-// what does something. What is drawn outside is grey: a lock that is held. The class "full" is for what is lost.
+// In draws everything in draw in the colour of a kind: "queue" where events wait, "kept" for stored state, "acts" for
+// what is active. Parts drawn outside In are grey, such as a held lock. The class "full" is for lost events.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()
@@ -95,7 +95,8 @@ func (d *Drawing) svg() []byte {
 	return out.Bytes()
 }
 
-// Check fails the test if the file in its folder is not this drawing, and says which command draws it.
+// Check fails the test if the file in the test's folder differs from this drawing, and reports the command that draws
+// it.
 func (d *Drawing) Check(t testing.TB) {
 	t.Helper()
 	svg := d.svg()

@@ -1,4 +1,4 @@
-// Package eventually lets a test wait for what no channel tells it: another process, a socket, etcd.
+// Package eventually lets a test wait for facts without a channel: another process, a socket, etcd.
 package eventually
 
 import (
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// patience is far longer than anything takes.
+// patience is far longer than any fact takes.
 const patience = 2 * time.Minute
 
-// Holds returns when fact does, and ends the test if that takes too long. The failure shows what: a text, or where fact
-// puts what it has seen.
+// Holds returns when fact holds, and ends the test if that takes too long. The failure prints what, which is a text, or
+// a variable in which fact stores its findings.
 func Holds(tb testing.TB, what any, fact func() bool) {
 	tb.Helper()
 	if !Did(patience, fact) {
@@ -19,10 +19,9 @@ func Holds(tb testing.TB, what any, fact func() bool) {
 	}
 }
 
-// Did asks for a fact again and again, and returns whether it has held within the given time. What counts is how long
-// it pauses between two looks, and not the wall's clock: on a busy machine a look takes long, and a pause, too. The
-// longer it has waited, the longer it pauses: an eighth of that time, so that a long wait costs little and ends hardly
-// later.
+// Did repeats fact until it holds, and returns whether it did within the given time. Only the pauses between calls
+// count, not the wall-clock time: on a busy machine calls and pauses take long. A pause is an eighth of the time waited
+// so far, within 5 to 100 ms, so that a long wait costs little and ends hardly later.
 func Did(within time.Duration, fact func() bool) bool {
 	for waited := time.Duration(0); !fact(); {
 		if waited > within {
@@ -35,9 +34,9 @@ func Did(within time.Duration, fact func() bool) bool {
 	return true
 }
 
-// Closes ends a server of a test. The server's own Close waits for every request, and a client whose watch was cut
-// comes back at once: a stream that it opens just before the listener closes would keep Close waiting for ever. So what
-// comes back is cut, too.
+// Closes closes a test server. Server.Close waits for every request, and a client whose watch was cut reconnects at
+// once: a stream opened just before the listener closes would keep Close waiting for ever. So Closes keeps cutting
+// connections until Close returns.
 func Closes(server *httptest.Server) {
 	closed := make(chan struct{}) // closed when Close has returned
 	go func() { defer close(closed); server.Close() }()

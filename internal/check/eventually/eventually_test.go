@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAServerClosesAlthoughItsClientsComeBack has clients that watch, and watch again as soon as their streams are cut.
+// TestAServerClosesAlthoughItsClientsComeBack has clients that watch again as soon as their streams are cut.
 func TestAServerClosesAlthoughItsClientsComeBack(t *testing.T) {
 	var streams atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func TestAServerClosesAlthoughItsClientsComeBack(t *testing.T) {
 			for {
 				response, err := client.Get(server.URL)
 				if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
-					return // closed
+					return // the server is closed
 				}
 				if err != nil {
 					continue

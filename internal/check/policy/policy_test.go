@@ -1,11 +1,17 @@
 package policy
 
 import (
+	"bytes"
 	"cmp"
+	"flag"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"text/template"
 
 	"golang.org/x/tools/txtar"
 
@@ -77,8 +83,8 @@ package main
 import _ "listwatch/viz"
 `
 
-// faultsWith returns the faults of the sound repository with some files replaced, in the form of sound, and with
-// another declaration of its point.
+// faultsWith returns the faults of the sound repository after some of its files, in txtar form, and the declaration of
+// its point are replaced.
 func faultsWith(t *testing.T, change string, declared probe.Info) []string {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -114,10 +120,6 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{imports("internal/server/etcdnode/x.go", "viz"),
 			"internal/server/etcdnode/x.go:3: imports viz: it is on a higher floor"},
 		{imports("viz/stage/x.go", "viz"), "viz/stage/x.go:3: imports viz: it is on a higher floor"},
-		{"-- viz/feed.go --\npackage viz\n\nvar feed = page\n-- viz/viz.go --\npackage viz\n\nvar page = 1\n",
-			"viz/feed.go:3: uses page of viz.go, which is above it"},
-		{"-- viz/x.go --\npackage viz\n",
-			"viz/x.go:0: is no storey of its package; there are " + strings.Join(storeys, ", ")},
 		{"-- internal/x/x.go --\npackage x\n",
 			"internal/x:0: stands on no floor; there are " + strings.Join(floors, ", ")},
 		{starts("viz/stage/x.go"), "viz/stage/x.go:4: " + leaks},
@@ -153,4 +155,54 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 	} {
 		assert.EqualSlices(t, []string{want}, faultsWith(t, "", declared), "faults")
 	}
+}
+
+var update = flag.Bool("update", false, "write the configurations of editors instead of comparing them")
+
+// recipe is a file of docs/recipes, in the terms of an editor's configuration. Test is "" if Args are a program's.
+type recipe struct {
+	Name, Folder, Test string
+	Args               []string
+}
+
+// TestConfigurationsOfEditorsAreFresh compares .vscode and .run with testdata/editors.txtar, filled with the recipes.
+func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
+	const root = "../../.."
+	var recipes []recipe
+	for _, file := range require.Value(filepath.Glob(root + "/docs/recipes/*.dlv"))(t) {
+		_, line, _ := strings.Cut(string(require.Value(os.ReadFile(file))(t)), "\n# debug ")
+		line, _, _ = strings.Cut(line, "\n")
+		words := strings.Fields(line)
+		require.True(t, len(words) > 1, "%s needs a line: # debug PACKAGE ARGUMENTS", file)
+		r := recipe{Name: strings.TrimSuffix(filepath.Base(file), ".dlv"), Folder: path.Clean(words[0]),
+			Args: words[1:]}
+		if r.Args[0] == "-test.run" {
+			r.Test = r.Args[1]
+			name, _, _ := strings.Cut(r.Test, "/")
+			tests := require.Value(filepath.Glob(filepath.Join(root, r.Folder, "*_test.go")))(t)
+			assert.True(t, slices.ContainsFunc(tests, func(test string) bool {
+				return bytes.Contains(require.Value(os.ReadFile(test))(t), []byte("\nfunc "+name))
+			}), "%s: no test of %s begins with %s", file, r.Folder, name)
+		}
+		recipes = append(recipes, r)
+	}
+	var filled bytes.Buffer
+	form := require.Value(template.ParseFiles("testdata/editors.txtar"))(t)
+	require.NoError(t, form.Execute(&filled, recipes))
+	files := txtar.Parse(filled.Bytes()).Files
+	if *update {
+		require.NoError(t, os.RemoveAll(filepath.Join(root, ".run")))
+		require.NoError(t, os.Mkdir(filepath.Join(root, ".run"), 0o755))
+	}
+	for _, file := range files {
+		name := filepath.Join(root, file.Name)
+		if *update {
+			require.NoError(t, os.WriteFile(name, file.Data, 0o644))
+		}
+		text, _ := os.ReadFile(name)
+		assert.True(t, bytes.Equal(text, file.Data), "%s is stale: run make generate and commit the result", file.Name)
+	}
+	found := require.Value(filepath.Glob(root + "/.run/*"))(t)
+	assert.Equal(t, len(recipes)+2, len(found),
+		"files of .run, of which attach and viz are no recipes: run make generate")
 }

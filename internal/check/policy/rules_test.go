@@ -1,13 +1,15 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"io/fs"
+	"math"
+	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +18,13 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// repo is the repository as the rules see it.
+// repo is the repository that the rules check.
 type repo struct {
 	fs.FS // rooted at go.mod
 	*source.Tree
 	points map[string]*probe.Info // by name
-	lanes  []string               // the names under which goroutines are started
-	faults []string               // where a rule is broken, as compilers write it
+	lanes  []string               // the names of started goroutines
+	faults []string               // breaches of rules, in the form of compiler errors
 }
 
 // faultsOf applies all rules to the repository at the root of fsys.
@@ -45,9 +47,9 @@ func (r *repo) fault(path string, line int, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf("%s:%d: %s", path, line, fmt.Sprintf(format, args...)))
 }
 
-// checkPackage looks at one package: where it stands and what it imports, the form of its Upstream and Differs
-// lines (that the upstream symbols exist is checked in internal/check/compat, which has the original at hand), and
-// its goroutines. If it starts any, its tests look for those that are left.
+// checkPackage checks one package: its floor and imports, the form of its Upstream and Differs lines
+// (internal/check/compat, which has upstream's source, checks that the upstream symbols exist), and its goroutines. The
+// tests of a package that starts goroutines must look for leaked ones.
 func (r *repo) checkPackage(pkg *source.Package) {
 	if floorOf(pkg.Dir) < 0 {
 		r.fault(pkg.Dir, 0, "stands on no floor; there are %s", strings.Join(floors, ", "))
@@ -59,21 +61,17 @@ func (r *repo) checkPackage(pkg *source.Package) {
 	}
 	for _, file := range pkg.Files {
 		r.checkImports(pkg, file)
-		if pkg.Dir == "viz" && !file.Test {
-			r.checkStorey(pkg, file)
-		}
 		r.checkContexts(file)
 		for node := range ast.Preorder(file.AST) {
 			if r.startsGoroutine(pkg, file, node) && !file.Test && !r.looksForLeaks(pkg.Dir) {
-				r.fault(file.Path, r.Line(node.Pos()),
-					"starts a goroutine, and no test looks for those that are left")
+				r.fault(file.Path, r.Line(node.Pos()), "starts a goroutine, and no test looks for those that are left")
 			}
 		}
 	}
 }
 
-// checkContexts holds that a test in bubbles takes no context that outlives it: a goroutine that is left in a bubble
-// is a panic, which hides what the test has said. An example has no other.
+// checkContexts forbids contexts that outlive a test in a bubble: a goroutine left in a bubble causes a panic, which
+// hides the test's messages. Examples have no other context.
 func (r *repo) checkContexts(file *source.File) {
 	if !file.Test || strings.HasSuffix(file.Path, "example_test.go") ||
 		!slices.ContainsFunc(file.AST.Imports, func(spec *ast.ImportSpec) bool {
@@ -96,14 +94,13 @@ func (r *repo) looksForLeaks(dir string) bool {
 	})
 }
 
-// startsGoroutine tells a go statement and a call of a method Go, and notes the name that the call gives, which is
-// the second of three arguments. A chapter has no go statement: a debugger shows the name. Examples may have them,
-// because they show what a user of the package writes.
+// startsGoroutine recognizes a go statement and a call of a method Go, and notes the name in the call, the second of
+// three arguments. A chapter has no go statement, as a debugger shows the name. Examples may have go statements,
+// because they show code of the package's users.
 func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.Node) bool {
 	switch node := node.(type) {
 	case *ast.GoStmt:
-		example := strings.HasSuffix(file.Path, "example_test.go") ||
-			strings.HasSuffix(file.Path, "first_try_test.go")
+		example := strings.HasSuffix(file.Path, "example_test.go") || strings.HasSuffix(file.Path, "first_try_test.go")
 		if chapterNumber(pkg.Dir) > 0 && !example {
 			r.fault(file.Path, r.Line(node.Pos()), "a goroutine without a name: start it with routine.Group")
 		}
@@ -114,7 +111,7 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 			return false
 		}
 		if len(node.Args) == 3 && !file.Test {
-			name, _ := strconv.Unquote(types.ExprString(node.Args[1])) // "" for what is no string
+			name, _ := strconv.Unquote(types.ExprString(node.Args[1])) // "" if it is no string
 			r.lanes = append(r.lanes, name)
 		}
 		return true
@@ -123,13 +120,13 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 }
 
 // floors are the rooms of the house from the ground up. A package imports its own floor and those below it;
-// docs/ARCHITECTURE.md says what is behind each door. Chapters are floors of their own, by their numbers.
+// docs/ARCHITECTURE.md describes each room. Each chapter is a floor of its own, by number.
 var floors = []string{
 	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "internal/text", "internal/play",
 	"viz", "cmd/internal/machine", "cmd", "internal/check",
 }
 
-// floorOf returns the floor of a folder, -1 if it stands on none.
+// floorOf returns the floor of a folder, or -1 if it is on none.
 func floorOf(dir string) int {
 	last := -1
 	for i, floor := range floors {
@@ -140,17 +137,16 @@ func floorOf(dir string) int {
 	return last
 }
 
-// chapterNumber returns the number of the chapter a folder belongs to: 6 for "chapters/06-cacher"; 0 if it belongs
-// to none.
+// chapterNumber returns the number of a folder's chapter: 6 for "chapters/06-cacher", 0 outside the chapters.
 func chapterNumber(dir string) (number int) {
 	_, _ = fmt.Sscanf(dir, "chapters/%d-", &number)
 	return number
 }
 
-// checkImports holds that no import leads up: from no floor to a higher one, and from no chapter to itself or a later
-// one, nor from a folder to one that it is in. Beside earlier chapters, a chapter imports internal/kube and
-// internal/observe only. Tests keep the order of the chapters, too, because who reads chapter 3 has not read chapter 6;
-// otherwise they import what they need. Which modules chapters may use, .golangci.yml says.
+// checkImports forbids imports that lead up: to a higher floor, from a chapter to itself or a later one, and from a
+// folder to one that contains it. Beside earlier chapters, a chapter imports internal/kube and internal/observe only.
+// Tests keep the order of the chapters, too, as a reader of chapter 3 has not read chapter 6; otherwise they import
+// what they need. .golangci.yml lists the modules that chapters may use.
 func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	for _, spec := range file.AST.Imports {
 		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
@@ -161,30 +157,207 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 			r.fault(file.Path, line, "imports %s: a chapter imports only chapters with lower numbers", to)
 		case from > 0 && !file.Test && other == 0 && !strings.HasPrefix(to, "internal/kube") &&
 			!strings.HasPrefix(to, "internal/observe"):
-			r.fault(file.Path, line, "imports %s: of ours, a chapter imports internal/kube and internal/observe",
-				to)
+			r.fault(file.Path, line, "imports %s: of ours, a chapter imports internal/kube and internal/observe", to)
 		case !file.Test && (floorOf(to) > floorOf(pkg.Dir) || strings.HasPrefix(pkg.Dir, to+"/")):
 			r.fault(file.Path, line, "imports %s: it is on a higher floor", to)
 		}
 	}
 }
 
-// storeys are the files of package viz from the ground up. A file uses what those below it declare.
-var storeys = []string{"doc.go", "guard.go", "assets.go", "pictures.go", "feed.go", "viz.go"}
+// lanesWithoutRoutine are goroutines that are lanes of points, but that no routine.Group starts: the HTTP server starts
+// one for each request.
+var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
-// checkStorey holds that a file of package viz uses nothing of one above it.
-func (r *repo) checkStorey(pkg *source.Package, file *source.File) {
-	storey := slices.Index(storeys, path.Base(file.Path))
-	if storey < 0 {
-		r.fault(file.Path, 0, "is no storey of its package; there are %s", strings.Join(storeys, ", "))
-	}
-	files := token.NewFileSet()
-	parsed, _ := parser.ParseFile(files, file.Path, file.Src, 0) // it has been parsed before
-	for _, name := range parsed.Unresolved {
-		decl, err := pkg.Find(name.Name, "")
-		if err == nil && slices.Index(storeys, path.Base(decl.File.Path)) > storey {
-			r.fault(file.Path, files.Position(name.Pos()).Line, "uses %s of %s, which is above it", name.Name,
-				path.Base(decl.File.Path))
+// checkReports requires that the program reports each declared point on exactly one line of its own, with the declared
+// args and the method that its sentence needs, under a lock if and only if so declared, and that the point's lane is a
+// goroutine.
+func (r *repo) checkReports() {
+	places := make(map[string][]source.Mention)
+	for _, mention := range r.Mentions(func(name string) bool { return r.points[name] != nil }) {
+		switch {
+		case !reports(mention.Package.Dir):
+		case mention.Method == "":
+			r.fault(mention.File.Path, mention.Line, "%s is mentioned, not reported", mention.Point)
+		default:
+			places[mention.Point] = append(places[mention.Point], mention)
+			r.checkReport(mention, r.points[mention.Point])
 		}
 	}
+	for name, info := range r.points {
+		if info.Op == probe.Look {
+			continue // reported by probe itself: no station reports it
+		}
+		if n := len(places[name]); n == 0 {
+			r.fault(declarations, r.declared(name), "%s is reported nowhere", name)
+		} else if n > 1 {
+			for _, mention := range places[name] {
+				r.fault(mention.File.Path, mention.Line, "%s is reported from %d lines, not from one", name, n)
+			}
+		}
+		for _, lane := range info.Lanes() {
+			if !slices.Contains(r.lanes, lane) && !slices.Contains(lanesWithoutRoutine, lane) {
+				r.fault(declarations, r.declared(name),
+					"%s names the lane %s, but no goroutine of that name is started", name, lane)
+			}
+		}
+	}
+}
+
+const declarations = "internal/observe/probe/points.go"
+
+// declared returns the line of a point's declaration.
+func (r *repo) declared(name string) int {
+	text, _ := fs.ReadFile(r, declarations) // "" gives line 1
+	before, _, _ := strings.Cut(string(text), fmt.Sprintf("{Name: %q,", name))
+	return 1 + strings.Count(before, "\n")
+}
+
+// reports reports whether a folder's code runs in the program and reports points: stations do, and the code that serves
+// them or acts on them.
+func reports(dir string) bool {
+	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
+}
+
+// fixedArgs is the number of each method's arguments before the point's own.
+var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4, "Texts": 4}
+
+// checkReport checks one report.
+func (r *repo) checkReport(mention source.Mention, info *probe.Info) {
+	complain := func(format string, args ...any) {
+		r.fault(mention.File.Path, mention.Line, mention.Point+" "+format, args...)
+	}
+	call := mention.Node.(*ast.CallExpr)
+	args := len(call.Args) - fixedArgs[mention.Method]
+	if want := len(info.Args.List()); call.Ellipsis.IsValid() || args != want {
+		complain("is reported with %d args, declared are %d: %q", args, want, info.Args)
+	}
+	if !ownLine(mention) {
+		complain("does not stand on its own line")
+	}
+	if strings.Contains(info.Says, "{type}") && mention.Method != "Event" {
+		complain("says {type} and is reported by %s, which has none", mention.Method)
+	}
+	want := map[int]string{0: "At Event", 1: "Text"}
+	if methods := cmp.Or(want[len(info.Texts.List())], "Texts"); !slices.Contains(strings.Fields(methods),
+		mention.Method) {
+		complain("has the texts %q and is reported by %s", info.Texts, mention.Method)
+	}
+	locked := mention.In != nil && holdsLock(mention)
+	if info.Locked && !locked {
+		complain("is declared Locked, but %s holds no lock there", mention.Function)
+	}
+	if !info.Locked && locked {
+		complain("is not declared Locked, but %s holds a lock there: the world must not be held at it",
+			mention.Function)
+	}
+}
+
+// ownLine reports whether a report has its line or lines to itself, except for a name for its number before it, and a
+// comment after it.
+func ownLine(mention source.Mention) bool {
+	file, call := mention.File, mention.Node
+	lines := file.Lines(call.Pos(), call.End())
+	code := string(file.Src[call.Pos()-file.AST.FileStart : call.End()-file.AST.FileStart])
+	before, after, _ := strings.Cut(lines, code)
+	after = strings.TrimSpace(after)
+	return named.MatchString(before) && (after == "" || strings.HasPrefix(after, "//"))
+}
+
+var named = regexp.MustCompile(`^\s*(\w+ := )?$`)
+
+var (
+	lockCall   = regexp.MustCompile(`\.(R?Lock|lock)\(\)$`)
+	unlockCall = regexp.MustCompile(`^[\w.]+\.R?Unlock\(\)$`)
+)
+
+// holdsLock derives from a function's text whether a lock is held at a report in it: the function's name ends in
+// Locked, or the last line before the report that locks or unlocks takes a lock. Lines that are indented deeper than
+// later ones do not count, as they are in another branch. A deferred Unlock keeps the lock until the end, and a
+// function literal does not have the locks of the code around it.
+//
+// This is no proof. It is exact for code that keeps to the house rules, where a lock is held for a whole function or
+// for a straight run of lines.
+func holdsLock(mention source.Mention) bool {
+	if strings.HasSuffix(mention.In.Name.Name, "Locked") {
+		return true
+	}
+	before := strings.Split(mention.File.Lines(mention.In.Pos(), mention.Node.Pos()), "\n")
+	depth := math.MaxInt
+	for _, line := range slices.Backward(before) {
+		code := strings.TrimLeft(line, "\t")
+		if code == "" || len(line)-len(code) > depth {
+			continue
+		}
+		depth = len(line) - len(code)
+		switch {
+		case strings.HasSuffix(code, "{") && strings.Contains(code, "func("), unlockCall.MatchString(code):
+			return false
+		case lockCall.MatchString(code):
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	// docTarget matches the destination of a Markdown link without a title.
+	docTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// docMethod matches a method in a debugger's form: cacher.(*Cacher).dispatchEvent.
+	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
+	// docSymbol matches a link to a symbol of a chapter: [Cacher.dispatchEvent](../chapters/06-cacher/dispatch.go).
+	docSymbol = regexp.MustCompile(`\[([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\]\(([^)\s]*chapters/[^)\s]+/\w+\.go)\)`)
+)
+
+// checkPages checks the documents: linked files exist and declare the symbols that the links name, and methods named
+// for a debugger exist. internal/text/book checks the other links of chapters.
+func (r *repo) checkPages() {
+	for _, pattern := range []string{"README.md", "docs/*.md", "chapters/*/README.md"} {
+		names, _ := fs.Glob(r, pattern) // the patterns are well formed
+		for _, name := range names {
+			text, _ := fs.ReadFile(r, name) // Glob has just listed it
+			for i, line := range strings.Split(string(text), "\n") {
+				complain := func(format string, args ...any) { r.fault(name, i+1, format, args...) }
+				r.checkNames(path.Dir(name), line, complain)
+			}
+		}
+	}
+}
+
+// checkNames checks the names in a line of a page in the folder dir.
+func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
+	for _, match := range docTarget.FindAllStringSubmatch(line, -1) {
+		target, err := url.Parse(match[1])
+		if err != nil {
+			complain("%v", err)
+		} else if target.Scheme == "" && target.Path != "" && !path.IsAbs(target.Path) {
+			if _, err := fs.Stat(r, path.Join(dir, target.Path)); err != nil {
+				complain("%s does not exist", match[1])
+			}
+		}
+	}
+	for _, match := range docSymbol.FindAllStringSubmatch(line, -1) {
+		pkg := r.Holding(path.Join(dir, match[2])) // nil if there is no such file
+		if pkg == nil || strings.HasSuffix(match[1], ".go") {
+			continue // the link's text is a file name
+		}
+		if _, err := pkg.Find(match[1], path.Base(match[2])); err != nil {
+			complain("%v", err)
+		}
+	}
+	for _, match := range docMethod.FindAllStringSubmatch(line, -1) {
+		named := func(pkg *source.Package) bool { return pkg.Name == match[1] }
+		declares := func(pkg *source.Package) bool { return named(pkg) && declared(pkg, match[2], match[3]) }
+		if slices.ContainsFunc(r.Packages, named) && !slices.ContainsFunc(r.Packages, declares) {
+			complain("%s does not exist", match[0])
+		}
+	}
+}
+
+// declared reports whether a type of a package has a member, of its own or by embedding.
+func declared(pkg *source.Package, owner, member string) bool {
+	_, err := pkg.Find(owner+"."+member, "")
+	return err == nil || slices.ContainsFunc(pkg.Decls, func(decl *source.Decl) bool {
+		embedded, ok := strings.CutPrefix(decl.Symbol, owner+".")
+		return ok && embedded != owner && embedded != member && declared(pkg, embedded, member)
+	})
 }

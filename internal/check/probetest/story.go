@@ -1,4 +1,4 @@
-// Package probetest lets a test tell what happened in it.
+// Package probetest prints the records of a test as a story.
 package probetest
 
 import (
@@ -13,20 +13,20 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// A story has at most the first and the last records of a test: more than a reader follows.
+// A story has only the first and the last records of a long test: a reader would not follow more.
 const (
 	beginning = 40
 	end       = 20
 )
 
-// Story prints what log holds when the test ends, a line a record, if `go test` runs with -v.
+// Story prints the records of log when the test ends, one a line, if `go test` runs with -v.
 func Story(t testing.TB, log *probe.Log) {
 	if testing.Verbose() {
 		t.Cleanup(func() { t.Log("what happened:\n" + tell(log)) })
 	}
 }
 
-// Records returns what log holds: all of it, or what it holds of some points.
+// Records returns the records of log: all, or those of some points.
 func Records(log *probe.Log, points ...probe.Point) []probe.Record {
 	records, _ := log.Since(nil, log.Oldest()-1, log.Size())
 	return slices.DeleteFunc(records, func(r probe.Record) bool {
@@ -51,8 +51,8 @@ func tell(log *probe.Log) string {
 	return story.String()
 }
 
-// Probe returns a probe that speaks for subject, for a test that looks at no records itself: with -v it tells the story
-// of the test, and without it is off.
+// Probe returns a probe for subject, for tests that check no records: with -v it prints the story of the test, and
+// without -v it is off.
 func Probe(t testing.TB, subject string) *probe.Probe {
 	if !testing.Verbose() {
 		return nil

@@ -1,5 +1,5 @@
-// Package recordingtest makes recordings that would take far more memory than their files, as an attacker or a broken
-// disk may write them.
+// Package recordingtest makes recordings that would take far more memory than their files, as written by an attacker or
+// a broken disk.
 package recordingtest
 
 import (
@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Greedy is one such recording: a beginning, many parts, and an end.
+// Greedy is such a recording: a beginning, many parts, and an end.
 type Greedy struct {
 	Name    string
-	Refusal string // what Read and the page say of it
+	Refusal string // part of the refusal by Read and the page
 	begin   string
 	n       int
-	part    string // has places for i, from 1 to n, and for 2i-1 and 2i
+	part    string // a format for i, from 1 to n, and for 2i-1 and 2i
 	end     string
 }
 
 const (
-	// records is all that stands before the records, picture what stands before the resources of a picture, and seen
-	// what stands behind them.
+	// records is the text before the records. picture is the text before the resources of a picture, and seen is the
+	// text after those.
 	records = `{"format":"listwatch recording","version":1}` + "\n"
 	picture = `{"format":"listwatch recording","version":1,"keyframe":{"seq":1,"resources":{`
 	seen    = `}}}` + "\n" + `{"seq":2,"point":"RingAppend","resource":"pods","args":[0,1,100,1]}` + "\n"
@@ -29,7 +29,7 @@ const (
 	wait = `{"seq":%[1]d,"t":1,"point":"","kind":"","subject":"","lane":"","on":"","type":"","key":"","rv":"1"}`
 )
 
-// All are the greedy recordings there are.
+// All are the greedy recordings except LongTexts.
 var All = []Greedy{
 	{"many resources", "more than the 512 resources", records, 100_000,
 		`{"seq":%[1]d,"point":"RingAppend","resource":"r%[1]d","args":[0,1,100,1]}` + "\n", ""},
@@ -47,11 +47,11 @@ var All = []Greedy{
 		picture + `"pods":{"waits":{"a":[` + fmt.Sprintf(wait, 0), 60_000, "," + wait, `]}}` + seen},
 }
 
-// LongTexts is one of few records and many bytes; it takes seconds to unpack.
+// LongTexts has few records and many bytes; unpacking it takes seconds.
 var LongTexts = Greedy{"long texts", "longer than the 512 MB", records, 950,
 	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","texts":{"why":"%[1]d` + strings.Repeat("long", 1<<18) + "\"}}\n", ""}
 
-// File returns the recording.
+// File returns the recording's file.
 func (g Greedy) File() []byte {
 	var file bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&file, gzip.BestSpeed)

@@ -1,10 +1,10 @@
-// Package require has functions of package assert, and ends the test at a fault. As with testing.T.FailNow, only the
+// Package require has functions of package assert that end the test at a fault. As with testing.T.FailNow, only the
 // goroutine that runs the test may call them.
 package require
 
 import "listwatch/internal/check/assert"
 
-// TB is what a fault is reported to, and what can end.
+// TB receives the faults, and ends at one.
 type TB interface {
 	assert.TB
 	FailNow()
@@ -28,12 +28,19 @@ func True(t TB, ok bool, what ...any) {
 	end(t, assert.True(t, ok, what...))
 }
 
-// Value returns the value of a call that has no error, and ends the test otherwise: require.Value(call())(t).
+// Value returns the value of a call without an error, and ends the test otherwise: require.Value(call())(t).
 func Value[T any](value T, err error) func(TB) T {
 	return func(t TB) T {
 		t.Helper()
 		NoError(t, err)
 		return value
+	}
+}
+
+// Must panics on an error, for calls in tables and examples, which have no testing.T.
+func Must(err error) {
+	if err != nil {
+		panic(err)
 	}
 }
 

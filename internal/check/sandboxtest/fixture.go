@@ -1,14 +1,12 @@
-// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest: what stories are played
-// on in tests and when their recordings are made. Its server can be ended and started again, and its etcd be slow
-// or go back to a backup.
+// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest, on which tests play stories
+// and make their recordings. A story can stop and start its server, slow its etcd down, and restore the etcd from a
+// backup.
 //
-// The bubble's goroutine alone calls what changes a [Fixture].
+// Only the bubble's goroutine may change a [Fixture].
 package sandboxtest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -26,9 +24,7 @@ import (
 	pipeline "listwatch/chapters/15-pipeline"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
-	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/play/sandbox"
 	"listwatch/internal/server/apiserver"
@@ -39,65 +35,45 @@ import (
 // Fixture is a pipeline in a bubble.
 type Fixture struct {
 	// Set by Run, never changed.
-	Pipeline *pipeline.Pipeline // its Server is another one after "server start"
+	Pipeline *pipeline.Pipeline // "server start" replaces its Server
 	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
-	HTTP     *http.Client // of the client half
-	t        *testing.T   // the bubble's
+	HTTP     *http.Client // the client half's requests go by it
+	t        *testing.T   // the bubble's t
 
 	etcd       etcd
 	stopServer func()
-	listener   atomic.Pointer[pipenet.Listener] // where connections lead: to the server that was started last
-	hung       atomic.Pointer[atomic.Bool]      // while what connects is to hang when this is true; otherwise nil
+	listener   atomic.Pointer[pipenet.Listener] // the newest server's listener, to which connections lead
+	hung       atomic.Pointer[atomic.Bool]      // if not nil, new connections hang while it is true
 
-	// Of the other server.
-	first     *pipenet.Listener // where connections lead again after "other first"
+	// About the other server.
+	first     *pipenet.Listener // the first server's listener, for "other first"
 	otherHung *atomic.Bool
 	end       func()
 }
 
-// etcd is the small one in memory. It can be slow.
+// etcd is a small etcd in memory, which can be slow.
 type etcd struct {
 	*mvcc.Store
 	slow *atomic.Int64
 }
 
-func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (
-	kubernetes.ListResponse, error,
-) {
+func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	if err := routine.Sleep(ctx, clock.RealClock{}, time.Duration(e.slow.Load())); err != nil {
 		return kubernetes.ListResponse{}, err
 	}
 	return e.Store.List(ctx, prefix, opts)
 }
 
-// Develop returns the records in (from, to] of a log as a recording. The header's revision is left out: it would be
-// another one with each commit.
-func Develop(t *testing.T, log *probe.Log, from, to uint64) []byte {
-	t.Helper()
-	all, ok := log.Since(nil, 0, int(to))
-	require.True(t, ok && from < to, "nothing to be seen after record %d", from)
-	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
-	header.Revision = ""
-	if from > 0 {
-		before := fold.New()
-		before.Apply(all[:from])
-		header.Keyframe = require.Value(json.Marshal(before))(t)
-	}
-	var out bytes.Buffer
-	require.NoError(t, recording.WriteAll(&out, header, all[from:]))
-	return out.Bytes()
-}
-
-// Run runs body in a bubble with a world that has settled.
+// Run runs body in a bubble after the world has settled.
 func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 	bubble.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // the bubble's
+		clk := clock.RealClock{} // shows the bubble's time
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &Fixture{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
-		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program
+		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // the program does the same
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
 		require.NoError(t, w.startServer())
@@ -105,8 +81,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 		w.end = func() {}
 		defer func() { w.end() }()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
-		// A pipe that the server closes during the next request breaks as no socket does. So no connection is used
-		// twice.
+		// A pipe that the server closes during the next request breaks as no socket does, so each connection serves one
+		// request.
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
 		w.HTTP = connections.Client
@@ -115,12 +91,11 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 			Controllers: pipeline.Controllers,
 		}))(t)
 		w.Sandbox = require.Value(sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections,
-			Clock: clk,
-			Probe: w.Probe, Gate: w.Log.Gate()}))(t)
+			Clock: clk, Probe: w.Probe, Gate: w.Log.Gate()}))(t)
 		var clients sync.WaitGroup
 		clients.Go(func() { w.Pipeline.Client.Run(ctx) })
 		clients.Go(func() { w.Sandbox.Run(ctx) })
-		clients.Go(func() { routine.Every(ctx, clk, time.Second, func(context.Context) { w.Log.SumLanes() }) })
+		clients.Go(func() { routine.Every(ctx, clk, time.Second, func(context.Context) { w.Log.LookAtCrowd() }) })
 		defer func() {
 			cancel()
 			clients.Wait()
@@ -141,7 +116,7 @@ func (w *Fixture) dial(ctx context.Context, network, address string) (net.Conn, 
 	return conn, err
 }
 
-// hanging is a connection that delivers nothing while hung is true.
+// hanging is a connection that delivers no data while hung is true.
 type hanging struct {
 	net.Conn
 	hung *atomic.Bool
@@ -157,7 +132,7 @@ func (c hanging) Read(p []byte) (int, error) {
 	}
 }
 
-// Do implements [scenario.Operator], which says what the words mean.
+// Do implements [scenario.Operator], which defines the words.
 func (w *Fixture) Do(ctx context.Context, words ...string) error {
 	switch strings.Join(words[:2], " ") {
 	case "server stop":
@@ -170,7 +145,7 @@ func (w *Fixture) Do(ctx context.Context, words ...string) error {
 		return err
 	case "etcd restore":
 		rv, err := strconv.ParseInt(words[2], 10, 64)
-		w.etcd.Store = w.etcd.Store.Until(rv)
+		w.etcd.Store = w.etcd.Until(rv)
 		return err
 	case "other start":
 		return w.startOther(ctx)
@@ -185,7 +160,7 @@ func (w *Fixture) Do(ctx context.Context, words ...string) error {
 	return nil
 }
 
-// startServer starts another server on the same etcd. It does not wait until its caches are filled.
+// startServer starts another server on the same etcd. It does not wait until the server's caches are filled.
 func (w *Fixture) startServer() error {
 	s, err := w.start(w.Probe)
 	if err != nil {
@@ -203,29 +178,28 @@ func (w *Fixture) startServer() error {
 	return nil
 }
 
-// server is a server half with what serves it.
+// server is a server half with its listener and HTTP server.
 type server struct {
 	*pipeline.Server
 	listener *pipenet.Listener
 	front    *http.Server
-	end      func() // after front: returns when nothing runs any more
+	end      func() // called after front has ended; waits for the server half
 }
 
 func (w *Fixture) start(p *probe.Probe) (*server, error) {
 	half, err := pipeline.NewServer(pipeline.ServerConfig{Client: w.etcd, Handler: apiserver.Handler(nil),
-		Clock: w.Clock,
-		Probe: p, UseWatchList: true})
+		Clock: w.Clock, Probe: p, UseWatchList: true})
 	if err != nil {
 		return nil, err
 	}
 	s := &server{Server: half, listener: pipenet.Listen(), front: &http.Server{Handler: half.Handler()},
 		end: bubble.Go(w.t, "sandboxtest.server", half.Run)}
-	go func() { _ = s.front.Serve(s.listener) }() // until its Shutdown or Close
+	go func() { _ = s.front.Serve(s.listener) }() // returns on Shutdown or Close
 	return s, nil
 }
 
-// startOther starts another server on the same etcd, of which nothing is recorded, and waits until it is ready.
-// Later connections lead to it.
+// startOther starts another server on the same etcd, without records, and waits until it is ready. Later connections
+// lead to it.
 func (w *Fixture) startOther(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {

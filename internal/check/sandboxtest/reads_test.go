@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,29 +15,31 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"listwatch/docs"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
-// read is a request, and what it gets. In query, VERSION is the version of the second of three objects, FUTURE one
-// that is not reached, TOKEN a token for the next page, and GONE that of the 410 to an older one.
+// read is a request and its expected answer. In query, VERSION is the version of the second of three objects, FUTURE a
+// version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 to an older one.
 type read struct {
 	query string
 	code  int
 	waits time.Duration
-	says  string // something in the answer, or in the first frame of a watch; "" of a watch: there is none
-	exact bool   // the list has VERSION; otherwise that or a later one
+	says  string // part of the answer, or of a watch's first frame; "": the watch sends none
+	exact bool   // the list has VERSION; otherwise VERSION or a later one
 }
 
 const (
 	state  = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 	events = "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
-	most   = 3 * time.Second // that a cache waits for a version
+	most   = 3 * time.Second // a cache's longest wait for a version
 )
 
-// reads are the rows of docs/REFERENCE.md, by table and first cells: what they promise of a cache, and, if that is
-// another thing, of events, which have none.
+// reads are the rows of docs/REFERENCE.md, by table and first cells: the answers for a kind with a cache and, if they
+// differ, for events, which have none.
 var reads = map[string][]read{
 	"GET `\"\"`":  {{query: "/c", code: 200, says: `"c"`}},
 	"GET `\"0\"`": {{query: "/c?resourceVersion=0", code: 200, says: `"c"`}},
@@ -77,7 +80,7 @@ var reads = map[string][]read{
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
 }
 
-// rows returns what the rows of the tables are about: their first cells, up to the one who answers.
+// rows returns the rows of the tables by their first cells, up to the column of who answers.
 func rows(t *testing.T) (found []string) {
 	t.Helper()
 	text := require.Value(docs.FS().Open("REFERENCE.md"))(t)
@@ -96,14 +99,14 @@ func rows(t *testing.T) (found []string) {
 			found = append(found, table+" "+unlinked(strings.Join(row[:cells], " ")))
 		case strings.HasPrefix(line, "| GET") || strings.HasPrefix(line, "| LIST") ||
 			strings.HasPrefix(line, "| WATCH"):
-			row, _, _ := strings.Cut(line[2:], " |") // of the table of what has no cache
+			row, _, _ := strings.Cut(line[2:], " |") // a row of the table of kinds without a cache
 			found = append(found, row)
 		}
 	}
 	return found
 }
 
-// unlinked drops what links lead to.
+// unlinked replaces a link by its text.
 func unlinked(text string) string {
 	before, rest, found := strings.Cut(text, "[")
 	name, after, _ := strings.Cut(rest, "](")
@@ -114,7 +117,7 @@ func unlinked(text string) string {
 	return before + name + after
 }
 
-// ask returns the status, how long the answer, or the first frame of a watch, took, and that.
+// ask returns the status, the time until the answer or a watch's first frame, and the answer or frame.
 func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took time.Duration, says string) {
 	t.Helper()
 	began := time.Now()
@@ -131,10 +134,10 @@ func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took t
 	return response.StatusCode, time.Since(began), says
 }
 
-// TestWhatReadsGetIsWhatTheTablesSay asks for everything that docs/REFERENCE.md has a row for, of a kind with a cache
-// and of events, which have none.
+// TestWhatReadsGetIsWhatTheTablesSay sends the requests of every row of docs/REFERENCE.md, for a kind with a cache and
+// for events, which have none.
 func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
-	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // comes last in checkReads
+	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // checkReads tests it last
 	assert.EqualSlices(t, slices.Sorted(slices.Values(asked)), slices.Sorted(slices.Values(rows(t))), "rows")
 	for i, resource := range []string{"configmaps", "events"} {
 		t.Run(resource, func(t *testing.T) {
@@ -145,12 +148,12 @@ func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	}
 }
 
-// meta is what an object, a list and a refusal have of it.
+// meta is the metadata of an object, a list or a refusal.
 type meta struct {
 	Metadata struct{ ResourceVersion, Continue string }
 }
 
-// script does one command after the other.
+// script runs commands one after the other.
 func (w *Fixture) script(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -169,16 +172,15 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 			name)).Metadata.ResourceVersion
 	}
 	compact := func() {
-		_, err := w.Pipeline.Server.Compact(t.Context())
-		require.NoError(t, err)
-		time.Sleep(time.Minute) // in a bubble: a cache learns of it
+		require.Value(w.Pipeline.Server.Compact(t.Context()))(t)
+		time.Sleep(time.Minute) // in a bubble: the caches learn of the compaction
 	}
 	create("a")
 	old := read("GET", "?limit=1", "")
 	create("b0")
 	compact()
-	w.script(t, "server stop", "server start") // the caches of the next server know nothing of version 1
-	time.Sleep(time.Minute)                    // in a bubble: they are filled
+	w.script(t, "server stop", "server start") // the next server's caches know nothing of version 1
+	time.Sleep(time.Minute)                    // in a bubble: the caches are filled
 	gone := read("GET", "?continue="+url.QueryEscape(old.Metadata.Continue), "")
 	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000",
 		"GONE": url.QueryEscape(gone.Metadata.Continue)}
@@ -197,10 +199,9 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 		code, took, says := w.ask(t, "GET", path+query, "")
 		late := took - r.waits
 		if r.says == "" {
-			late = 0 // until the watch's time was over
+			late = 0 // it lasts until the watch's time is over
 		}
-		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") &&
-			late >= 0 &&
+		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") && late >= 0 &&
 			late < time.Second, "%s: got %d after %v: %.300s", row, code, took, says)
 		if !strings.HasPrefix(row, "LIST") || code != 200 {
 			continue
@@ -219,4 +220,20 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 	code, took, says := w.ask(t, "GET", path+"/c?resourceVersion=0", "")
 	assert.True(t, code == 200 && took < time.Second && strings.Contains(says, `"c"`),
 		"while the cache is not ready: %d after %v: %s", code, took, says)
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAServerThatIsStartedAgainIsReadyWhenEtcdHasAnswered(t *testing.T) {
+	Run(t, 1<<16, func(t *testing.T, w *Fixture) {
+		first := w.Pipeline.Server
+		for _, line := range []string{"server stop", "etcd slow 1s", "server start"} {
+			require.NoError(t, w.Do(t.Context(), strings.Fields(line)...))
+		}
+		assert.True(t, w.Pipeline.Server != first && w.Pipeline.Server.Ready() != nil,
+			"it is ready before etcd has answered")
+		began := time.Now()
+		err := w.Pipeline.Server.WaitReady(context.WithoutCancel(t.Context()))
+		assert.True(t, err == nil && time.Since(began) >= time.Second, "ready after %v: %v", time.Since(began), err)
+	})
 }

@@ -1,29 +1,34 @@
 // Package negotiation chooses the forms of requests and answers: media types by Accept and Content-Type, conversion to
-// tables and metadata, and compression. Its only state is pools.
+// tables and metadata, and compression. Pools are its only state.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation
 package negotiation
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/munnerz/goautoneg"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"listwatch/internal/kube/scheme"
 )
 
-// The media types of answers. Requests may be in any form that the scheme's codecs read, protobuf included.
+// The media types of answers. Requests may use any type that the scheme's codecs read, including protobuf.
 //
-// Differs: upstream answers in protobuf and CBOR, too. Every client that prefers those takes JSON as well.
+// Differs: upstream also answers in protobuf and CBOR. Every client that prefers them accepts JSON, too.
 const (
 	JSON = runtime.ContentTypeJSON
 	YAML = runtime.ContentTypeYAML
@@ -34,13 +39,13 @@ const (
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: MediaTypeOptions
 type MediaType struct {
 	Name string // JSON or YAML
-	// Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object as it is
+	// Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object is not converted.
 	Convert *schema.GroupVersionKind
 	Pretty  bool            // with line breaks
 	Encoder runtime.Encoder // set by Output and Stream
 }
 
-// Output chooses the form of the answer to r. The error is 406 if the client accepts none of ours.
+// Output chooses the form of the answer to r. The error is a 406: the client accepts no form that we have.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateOutputMediaType
 func Output(r *http.Request) (MediaType, error) {
@@ -55,7 +60,8 @@ func Output(r *http.Request) (MediaType, error) {
 // Accept returns the form of the best clause of an Accept header that the server can satisfy. An empty header accepts
 // anything. allows reports whether the endpoint can convert its objects to target; nil: no conversion.
 //
-// A clause is better if its q is larger or, at equal q, if it is more specific. A q of 0 comes last, but counts.
+// A clause is better if its q is larger or, at equal q, if it is more specific. A clause with a q of 0 comes last, but
+// is not excluded.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateMediaTypeOptions
 func Accept(header string, allows func(target *schema.GroupVersionKind) bool) (MediaType, bool) {
@@ -80,7 +86,7 @@ func matches(clause goautoneg.Accept, name string) bool {
 	return clause.Type+"/"+clause.SubType == name
 }
 
-// target returns the kind in the parameters of a clause to which the object is converted; nil: none.
+// target returns the kind that a clause's parameters request; nil: no conversion.
 func target(params map[string]string) *schema.GroupVersionKind {
 	gvk := schema.GroupVersionKind{Group: params["g"], Version: params["v"], Kind: params["as"]}
 	if gvk.Empty() {
@@ -89,7 +95,7 @@ func target(params map[string]string) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// knownSchema reports whether the server knows the stream and the schema version that a clause names, if any.
+// knownSchema reports whether the server knows a clause's stream and schema version, if there are any.
 func knownSchema(params map[string]string, name string) bool {
 	stream, version := params["stream"], params["sv"]
 	return (stream == "" || stream == "watch" && name == JSON) && (version == "" || version == "v1")
@@ -112,8 +118,8 @@ func AllowsTransform(target *schema.GroupVersionKind) bool {
 	return false
 }
 
-// Stream narrows the outcome of [Output] to forms that can be streamed. YAML cannot: the end of a document is known
-// only when the next begins.
+// Stream returns the outcome of [Output] for a stream. The error is a 406 for YAML, which cannot be streamed: only the
+// next document's beginning shows a document's end.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateOutputMediaTypeStream
 func Stream(output MediaType) (MediaType, error) {
@@ -124,12 +130,12 @@ func Stream(output MediaType) (MediaType, error) {
 	return output, nil
 }
 
-// wantsPretty reports whether a person will read the answer: by ?pretty, or else by the user agent.
+// wantsPretty reports whether a person will read the answer. It uses ?pretty, or else the user agent.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: isPrettyPrint
 func wantsPretty(r *http.Request) bool {
 	if value := r.URL.Query().Get("pretty"); value != "" {
-		pretty, _ := strconv.ParseBool(value) // "" or nonsense: false
+		pretty, _ := strconv.ParseBool(value) // false for a malformed value
 		return pretty
 	}
 	agent := r.UserAgent()
@@ -137,7 +143,7 @@ func wantsPretty(r *http.Request) bool {
 		"Mozilla/5.0")
 }
 
-// EncoderFor returns the encoder of JSON or YAML.
+// EncoderFor returns the encoder for JSON or YAML.
 func EncoderFor(name string, pretty bool) runtime.Encoder {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), name)
 	if !ok {
@@ -149,7 +155,7 @@ func EncoderFor(name string, pretty bool) runtime.Encoder {
 	return info.Serializer
 }
 
-// Input returns the serializer for the request's body. The error is 415 for an unknown Content-Type.
+// Input returns the serializer for the request's body. The error is a 415 for an unknown Content-Type.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateInputSerializer
 func Input(r *http.Request) (runtime.SerializerInfo, error) {
@@ -165,4 +171,151 @@ func Input(r *http.Request) (runtime.SerializerInfo, error) {
 		names = append(names, info.MediaType)
 	}
 	return runtime.SerializerInfo{}, NewUnsupportedMediaType(names)
+}
+
+// NewNotAcceptable returns a 406: the client accepts none of the types in have.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewNotAcceptableError
+func NewNotAcceptable(have []string) error {
+	return Refusal(http.StatusNotAcceptable, "only the following media types are accepted: %s",
+		strings.Join(have, ", "))
+}
+
+// NewUnsupportedMediaType returns a 415: the body has none of the types in have.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewUnsupportedMediaTypeError
+func NewUnsupportedMediaType(have []string) error {
+	return Refusal(http.StatusUnsupportedMediaType, "the body of the request was in an unknown format - accepted "+
+		"media types include: %s", strings.Join(have, ", "))
+}
+
+// reasons has the reason for each code of [Refusal].
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusForbidden:             metav1.StatusReasonForbidden,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusNotAcceptable:         metav1.StatusReasonNotAcceptable,
+	http.StatusGone:                  metav1.StatusReasonExpired,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusBadGateway:            metav1.StatusReasonServiceUnavailable,
+	http.StatusServiceUnavailable:    metav1.StatusReasonServiceUnavailable,
+}
+
+// Refusal returns an error with this code, a kube-apiserver's reason for the code, and a message.
+func Refusal(code int, format string, args ...any) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reasons[code], Message: fmt.Sprintf(format, args...)}}
+}
+
+// MaxRequestBodyBytes is upstream's limit: twice that of etcd, because JSON is larger than protobuf.
+const MaxRequestBodyBytes = 3 * 1024 * 1024
+
+// ReadBody returns the body of the request. The error is a 413 if the body is too large, and a 400 if it ends early.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: limitedReadBody
+func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBodyBytes))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(MaxRequestBodyBytes)))
+	case r.Context().Err() != nil:
+		return nil, err // toStatus finds out whether it is a timeout or the client has gone
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
+	}
+}
+
+// Body is the body of a request, with its serializer.
+type Body struct {
+	info  runtime.SerializerInfo
+	bytes []byte
+}
+
+// ReadObject reads the body of a request with an object, without decoding it. Errors: 400, 413, 415.
+func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
+	info, err := Input(r)
+	if err != nil {
+		return Body{}, err
+	}
+	body, err := ReadBody(w, r)
+	return Body{info, body}, err
+}
+
+// Decode decodes the body like [DecodeObject], and adds the warnings to the answer. The error is a 400.
+func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
+	directive string) (runtime.Object, error) {
+	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive)
+	AddWarnings(w, warnings)
+	if err != nil {
+		return nil, explainDecodeError(err, actual, gvk, b.bytes)
+	}
+	if actual.GroupVersion() != gvk.GroupVersion() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the "+
+			"expected API version (%s)", actual.GroupVersion(), gvk.GroupVersion()))
+	}
+	return scheme.ClearKind(obj), nil
+}
+
+// DecodeObject decodes an object, into into if the kinds match, and returns the kind in its data. directive selects the
+// treatment of unknown and duplicate fields: Strict refuses them, Warn (also "") returns warnings, Ignore drops them.
+func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
+	directive string) (obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
+	serializer := info.Serializer
+	if directive != metav1.FieldValidationIgnore && info.StrictSerializer != nil {
+		serializer = info.StrictSerializer
+	}
+	obj, actual, err = scheme.Codecs.DecoderToVersion(serializer, gvk.GroupVersion()).Decode(data, &gvk, into)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if err != nil && (!ok || obj == nil) {
+		return nil, actual, nil, err
+	}
+	if ok {
+		warnings = strict.Errors()
+	}
+	if directive == metav1.FieldValidationStrict && len(warnings) > 0 {
+		return nil, actual, nil, runtime.NewStrictDecodingError(warnings)
+	}
+	return obj, actual, warnings, nil
+}
+
+// explainDecodeError adds the expected kind to the error.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: transformDecodeError
+func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {
+	if actual != nil && actual.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", actual.Kind,
+			actual.Version, want.Kind, err))
+	}
+	const shown = 30
+	summary := string(body[:min(len(body), shown)])
+	if len(body) > shown {
+		summary += " ..."
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%q)",
+		want.Kind, err, summary))
+}
+
+// maxWarningBytes is the most bytes of warnings in the header of one answer.
+const maxWarningBytes = 4096
+
+// AddWarnings adds to the header of the answer the problems for which the body was not refused.
+func AddWarnings(w http.ResponseWriter, problems []error) {
+	size := 0
+	for _, problem := range problems {
+		header, err := utilnet.NewWarningHeader(299, "-", problem.Error())
+		if err != nil || slices.Contains(w.Header()["Warning"], header) {
+			continue
+		}
+		size += len(header)
+		if size > maxWarningBytes {
+			return
+		}
+		w.Header().Add("Warning", header)
+	}
 }

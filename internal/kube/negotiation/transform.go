@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// TableOptions reads the query parameters of a conversion to a table; nil: the answer is no table.
+// TableOptions parses the query parameters of a conversion to a table; nil: the answer is not a table.
 func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, error) {
 	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil
@@ -32,8 +32,8 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 	return options, nil
 }
 
-// Transform converts obj to target. It leaves a Status as it is, so that clients recognise errors. rows makes a table
-// whose rows have their objects.
+// Transform converts obj to target. It does not convert a Status, so that clients recognise errors. rows makes the
+// table, with the object in each row.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject
 func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind,
@@ -61,8 +61,8 @@ func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.
 	}
 }
 
-// asTable reduces the object of each row to what options.IncludeObject wants: by default its metadata. The bookmark
-// that ends a watch's initial events always keeps its metadata, which holds the mark.
+// asTable reduces the object of each row as options.IncludeObject requires: by default to its metadata. The bookmark
+// that ends a watch's initial events always keeps its metadata, because one of its annotations marks the end.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: asTable
 func asTable(table *metav1.Table, options *metav1.TableOptions, gv schema.GroupVersion) (runtime.Object, error) {

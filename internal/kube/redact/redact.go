@@ -1,8 +1,8 @@
 // Package redact removes secrets from texts: the values of Authorization headers and cookies, bearer tokens, passwords
-// in URLs, the values of query parameters that are not the API's own, and the data of Secrets. The program passes
-// every recording, flight and export through it.
+// in URLs, the values of query parameters outside the API, and the data of Secrets. The program passes every recording,
+// flight and export through it.
 //
-// Everything here is a pure function.
+// All functions are pure.
 package redact
 
 import (
@@ -27,8 +27,8 @@ var (
 		`\\*"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
 )
 
-// parameters are the API's own whose values stay, because none of them holds a credential. Those of exec are left out:
-// a command line may hold a password.
+// parameters are the API's query parameters whose values stay, because none of them holds a credential. The parameters
+// of exec are not among them: a command line may hold a password.
 var parameters = sets.New(
 	"allowWatchBookmarks", "continue", "dryRun", "fieldManager", "fieldSelector", "fieldValidation", "follow",
 	"force", "gracePeriodSeconds", "includeObject", "labelSelector", "limit", "orphanDependents", "pretty",
@@ -36,7 +36,8 @@ var parameters = sets.New(
 	"tailLines", "timeout", "timeoutSeconds", "timestamps", "watch",
 )
 
-// Text returns a text without its secrets: the head of a request, a body or a piece of one, or a line that names a URL.
+// Text returns a text without its secrets. The text may be the head of a request, a body or a piece of one, or a line
+// with a URL.
 func Text(text string) string {
 	if !strings.ContainsAny(text, ":= .\x00?") {
 		return text
@@ -54,8 +55,8 @@ func Text(text string) string {
 	return Secret(text)
 }
 
-// Query returns a URL's raw query with the values of all parameters hidden but the API's own. A parameter without a
-// value is hidden whole, unless it is one of the API's.
+// Query returns a URL's raw query with the values of all parameters hidden, except for the API's. It hides a parameter
+// without a value as a whole, unless it is one of the API's.
 func Query(raw string) string {
 	pairs := strings.Split(raw, "&")
 	for i, pair := range pairs {
@@ -71,8 +72,8 @@ func Query(raw string) string {
 	return strings.Join(pairs, "&")
 }
 
-// Secret hides the data of Secrets, whole or in pieces, and the copy that
-// kubectl apply keeps in an annotation. Protobuf is hidden whole, because no mark shows where its data begin.
+// Secret hides the data of Secrets, whole or in pieces, and the copy of the object that kubectl apply keeps in an
+// annotation. It hides protobuf as a whole, because no mark shows where the data begin.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
 		return Hidden
@@ -83,54 +84,37 @@ func Secret(text string) string {
 	return text
 }
 
-// JSON returns a JSON value with [Text] applied to each of its strings, [Query] to what is called "query", and "" for
-// what is not JSON.
+// JSON returns a JSON value with [Query] applied to the strings named "query", and [Text] to all others. For malformed
+// JSON it returns "".
 func JSON(written []byte) json.RawMessage {
-	return changed(written, func(key, text string) string {
-		if key == "query" {
-			return Query(text)
-		}
-		return Text(text)
-	})
-}
-
-// Stream is [JSON] for a connection on which Secrets travel. It hides each piece that came ("data") whole: a Secret may
-// begin in one piece and end in another.
-func Stream(written []byte) json.RawMessage {
-	return changed(written, func(key, text string) string {
-		if key == "data" {
-			return Hidden
-		}
-		return Text(text)
-	})
-}
-
-func changed(written []byte, change func(key, text string) string) json.RawMessage {
 	var tree any
 	decoder := json.NewDecoder(strings.NewReader(string(written)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&tree); err != nil {
 		return json.RawMessage(`""`)
 	}
-	out, err := json.Marshal(each("", tree, change))
+	out, err := json.Marshal(each("", tree))
 	if err != nil {
 		panic(fmt.Sprintf("redact: own JSON: %v", err))
 	}
 	return out
 }
 
-// each applies change to each string in a tree, with the string's key.
-func each(key string, tree any, change func(key, text string) string) any {
+// each redacts each string in a tree. key is the tree's name in its parent.
+func each(key string, tree any) any {
 	switch value := tree.(type) {
 	case string:
-		return change(key, value)
+		if key == "query" {
+			return Query(value)
+		}
+		return Text(value)
 	case []any:
 		for i := range value {
-			value[i] = each(key, value[i], change)
+			value[i] = each(key, value[i])
 		}
 	case map[string]any:
 		for key := range value {
-			value[key] = each(key, value[key], change)
+			value[key] = each(key, value[key])
 		}
 	}
 	return tree

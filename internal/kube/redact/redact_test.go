@@ -71,7 +71,7 @@ func TestWhatOpensNoDoorStays(t *testing.T) {
 	}
 }
 
-// TestOnlyTheParametersOfTheAPIKeepTheirValues: no list of names that sound secret is ever complete.
+// TestOnlyTheParametersOfTheAPIKeepTheirValues also uses harmless names: no list of suspicious names is ever complete.
 func TestOnlyTheParametersOfTheAPIKeepTheirValues(t *testing.T) {
 	const kept = "watch=1&resourceVersion=7&labelSelector=app%3Dx&timeoutSeconds=5&limit=500&continue=abc"
 	for _, secret := range []string{

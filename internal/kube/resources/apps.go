@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// workload has the fields that all kinds of apps/v1 share: each makes a number of pods from one template.
+// workload has the fields that all kinds of apps/v1 share: each kind makes a number of pods from one template.
 type workload struct {
-	replicas, history **int32 // history is nil if the kind keeps none
+	replicas, history **int32 // history is nil if the kind has none
 	minReadySeconds   *int32
 	selector          *metav1.LabelSelector
 	template          *corev1.PodTemplateSpec
-	current           int32 // pods, as the status says
+	current           int32 // number of pods in the status
 }
 
 func workloadOf(obj runtime.Object) workload {
@@ -46,7 +45,7 @@ func workloadOf(obj runtime.Object) workload {
 // ScaleOf returns the size of a deployment, a replica set or a stateful set.
 func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	w, accessor := workloadOf(obj), obj.(metav1.Object)
-	selector, _ := metav1.LabelSelectorAsSelector(w.selector) // it was checked when it was written
+	selector, _ := metav1.LabelSelectorAsSelector(w.selector) // the selector was checked when it was written
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: accessor.GetName(), Namespace: accessor.GetNamespace(),
 			UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(),
@@ -56,7 +55,7 @@ func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	}
 }
 
-// Scaled returns a copy of obj with the size that is wanted, of the version of which it is wanted.
+// Scaled returns a copy of obj with the wanted size and the wanted resource version.
 func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 	scaled := obj.DeepCopyObject()
 	*workloadOf(scaled).replicas = &wanted.Spec.Replicas
@@ -67,13 +66,12 @@ func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 // WorkloadStrategy is for deployments, replica sets and stateful sets. Upstream's are in
 // k8s.io/kubernetes/pkg/registry/apps.
 //
-// Differs: of the fields that only a stateful set has, only changes are checked; a status is not checked.
+// Differs: a stateful set's own fields are only checked for changes, and a status is not checked.
 type WorkloadStrategy struct{ SpecStrategy }
 
-// Default fills in what the client left out, as SetDefaults_Deployment and its neighbours do in
-// k8s.io/kubernetes/pkg/apis/apps/v1.
+// Default sets missing fields, like SetDefaults_Deployment and its neighbours in k8s.io/kubernetes/pkg/apis/apps/v1.
 //
-// Differs: the volume claims in a stateful set are not completed.
+// Differs: it does not complete the volume claims in a stateful set.
 func (WorkloadStrategy) Default(obj runtime.Object) {
 	w := workloadOf(obj)
 	setDefault(w.replicas, new(int32(1)))
@@ -116,8 +114,8 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	setDefault(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 }
 
-// PrepareForUpdate keeps the status. A change of a deployment's annotations is a new generation, too, because they are
-// copied into its replica sets.
+// PrepareForUpdate keeps the status. A change of a deployment's annotations also makes a new generation, because the
+// controller copies annotations into replica sets.
 func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	s.SpecStrategy.PrepareForUpdate(obj, old)
 	deployment, ok := obj.(*appsv1.Deployment)
@@ -131,7 +129,7 @@ func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// Validate checks the numbers, the template, and that the selector matches the template's labels.
+// Validate checks the numbers and the template, and that the selector matches the template's labels.
 func (WorkloadStrategy) Validate(obj runtime.Object) field.ErrorList {
 	w, path := workloadOf(obj), field.NewPath("spec")
 	problems := slices.Concat(
@@ -173,7 +171,7 @@ func validateSelector(w workload, path *field.Path) field.ErrorList {
 	return problems
 }
 
-// validateDeployment checks how the pods of a deployment are replaced.
+// validateDeployment checks the deployment's strategy and deadline.
 func validateDeployment(spec *appsv1.DeploymentSpec, path *field.Path) field.ErrorList {
 	problems := atLeast(0, spec.ProgressDeadlineSeconds, notNegative, path.Child("progressDeadlineSeconds"))
 	if *spec.ProgressDeadlineSeconds <= spec.MinReadySeconds {
@@ -208,19 +206,20 @@ func validateDeployment(spec *appsv1.DeploymentSpec, path *field.Path) field.Err
 	return problems
 }
 
-// share returns a number, or that of a percentage.
+// share returns the number, or the percentage without its sign.
 func share(value *intstr.IntOrString, path *field.Path) (n int, problems field.ErrorList) {
 	if value.Type == intstr.Int {
 		return value.IntValue(), atLeast(0, &value.IntVal, notNegative, path)
 	}
 	problems = check(value.StrVal, validation.IsValidPercent, path)
 	if len(problems) == 0 {
-		n, _ = intstr.GetScaledValueFromIntOrPercent(value, 100, false) // it is a percentage
+		n, _ = intstr.GetScaledValueFromIntOrPercent(value, 100, false) // cannot fail after the check
 	}
 	return n, problems
 }
 
-// ValidateUpdate also refuses to change the selector and, in a stateful set, every field that names pods or volumes.
+// ValidateUpdate also refuses changes of the selector and, in a stateful set, of the fields that determine the names of
+// pods and volumes.
 func (s WorkloadStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	problems := s.Validate(obj)
 	keep := func(name string, value, before any) {
@@ -236,49 +235,4 @@ func (s WorkloadStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorLis
 		keep("podManagementPolicy", set.Spec.PodManagementPolicy, before.Spec.PodManagementPolicy)
 	}
 	return problems
-}
-
-// ServiceStrategy is for services.
-type ServiceStrategy struct{ KeptStrategy }
-
-// AllowCreateOnUpdate returns true.
-func (ServiceStrategy) AllowCreateOnUpdate() bool { return true }
-
-// Default fills in what the client left out.
-//
-// Differs: no service is given an address.
-func (ServiceStrategy) Default(obj runtime.Object) {
-	spec := &obj.(*corev1.Service).Spec
-	setDefault(&spec.SessionAffinity, corev1.ServiceAffinityNone)
-	setDefault(&spec.Type, corev1.ServiceTypeClusterIP)
-	for i := range spec.Ports {
-		port := &spec.Ports[i]
-		setDefault(&port.Protocol, corev1.ProtocolTCP)
-		if port.TargetPort == (intstr.IntOrString{}) {
-			port.TargetPort = intstr.FromInt32(port.Port)
-		}
-	}
-	if spec.Type != corev1.ServiceTypeExternalName {
-		setDefault(&spec.InternalTrafficPolicy, new(corev1.ServiceInternalTrafficPolicyCluster))
-	}
-}
-
-// ReplicationControllerStrategy is for replication controllers, the older form of replica sets.
-type ReplicationControllerStrategy struct{ SpecStrategy }
-
-// Default fills in what the client left out.
-func (ReplicationControllerStrategy) Default(obj runtime.Object) {
-	controller := obj.(*corev1.ReplicationController)
-	setDefault(&controller.Spec.Replicas, new(int32(1)))
-	template := controller.Spec.Template
-	if template == nil {
-		return
-	}
-	defaultPodSpec(&template.Spec)
-	if len(controller.Spec.Selector) == 0 {
-		controller.Spec.Selector = maps.Clone(template.Labels)
-	}
-	if len(controller.Labels) == 0 {
-		controller.Labels = maps.Clone(template.Labels)
-	}
 }

@@ -4,58 +4,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"listwatch/internal/kube/scheme"
 )
 
-// columns are the columns of each resource's table. A resource that is not listed has name and age.
+// columns are the columns of each resource's table. Other resources have a name and an age.
+//
+// Differs: upstream shows more of drivers, devices and attachments of volumes.
 var columns = map[string][]Column{
 	"configmaps": nameAndAge(Column{"Data", "Number of entries.", false, count("data", "binaryData")}),
-	"csidrivers": nameAndAge(
-		Column{"AttachRequired", "Whether volumes are attached.", false, show("spec.attachRequired", true)},
-		Column{"PodInfoOnMount", "Whether it receives the pod's name.", false, show("spec.podInfoOnMount", false)},
-		Column{"StorageCapacity", "Whether the scheduler looks at capacities.", false,
-			show("spec.storageCapacity", false)},
-		Column{"TokenRequests", "Audiences of the tokens that it wants.", false,
-			by(func(driver *storagev1.CSIDriver) any {
-				if driver.Spec.TokenRequests == nil {
-					return "<unset>"
-				}
-				return join(driver.Spec.TokenRequests, func(request storagev1.TokenRequest) string {
-					return request.Audience
-				})
-			})},
-		Column{"RequiresRepublish", "Whether volumes are published again and again.", false,
-			show("spec.requiresRepublish", false)},
-		Column{"Modes", "Which volumes it has.", false, by(func(driver *storagev1.CSIDriver) any {
-			return orNone(join(driver.Spec.VolumeLifecycleModes, func(mode storagev1.VolumeLifecycleMode) string {
-				return string(mode)
-			}))
-		})}),
-	"csinodes": nameAndAge(Column{"Drivers", "Number of drivers on the node.", false, count("spec.drivers")}),
-	"csistoragecapacities": {nameColumn, // without the age, as upstream
-		{"StorageClassName", "Class it is about.", false, show("storageClassName", "")},
-		{"Capacity", "How much is left.", false, show("capacity", "<unset>")}},
 	"deployments": append(nameAndAge(readyColumn,
 		Column{"Up-to-date", "How many pods have the newest template.", false,
 			show("status.updatedReplicas", int64(0))},
 		Column{"Available", "How many pods have been ready for long enough.", false,
 			show("status.availableReplicas", int64(0))}),
 		slices.Concat(containerColumns, selectorColumn)...),
-	"devicetaintrules": nameAndAge(Column{"Key", "Key of the taint.", false, show("spec.taint.key", "")},
-		Column{"Value", "Its value.", false, show("spec.taint.value", "")},
-		Column{"Effect", "What it does.", false, show("spec.taint.effect", "")},
-		Column{"TimeAdded", "Time since it was set.", false, func(r *Row) any {
-			if added := r.Object.(*resourcev1.DeviceTaintRule).Spec.Taint.TimeAdded; added != nil {
-				return age(*added, r.Now)
-			}
-			return ""
-		}}),
-	"events": { // both groups have them
+	"events": { // for the events of both groups
 		{"Last Seen", "Time since it happened last.", false, func(r *Row) any {
 			_, last, _ := eventTimes(r.Object.(*corev1.Event))
 			return age(last, r.Now)
@@ -125,7 +98,9 @@ var columns = map[string][]Column{
 		Column{"Status", "What the pod is doing, as a summary of its containers' states.", false, by(podReason)},
 		Column{"Restarts", "How often containers of the pod have been restarted, and when last.", false, podRestarts},
 	),
-		Column{"IP", "Address of the pod.", true, by(func(pod *corev1.Pod) any { return orNone(podAddress(pod)) })},
+		Column{"IP", "Address of the pod.", true, by(func(pod *corev1.Pod) any {
+			return orNone(podAddress(&pod.Status))
+		})},
 		Column{"Node", "Node the pod is bound to.", true, by(func(pod *corev1.Pod) any {
 			return orNone(pod.Spec.NodeName)
 		})},
@@ -137,10 +112,6 @@ var columns = map[string][]Column{
 	),
 	"replicasets":            replicaColumns,
 	"replicationcontrollers": replicaColumns,
-	"resourceclaims":         nameAndAge(Column{"State", "Whether it has devices.", false, by(deviceClaimState)}),
-	"resourceslices": nameAndAge(Column{"Node", "Node that has the devices.", false, show("spec.nodeName", "")},
-		Column{"Driver", "What drives them.", false, show("spec.driver", "")},
-		Column{"Pool", "Pool they belong to.", false, show("spec.pool.name", "")}),
 	"secrets": nameAndAge(Column{"Type", "What the secret is for.", false, show("type", "")},
 		Column{"Data", "Number of entries.", false, count("data")}),
 	"services": append(nameAndAge(
@@ -159,14 +130,9 @@ var columns = map[string][]Column{
 		Column{"ReclaimPolicy", "What becomes of them without their claims.", false, show("reclaimPolicy", "Delete")},
 		Column{"VolumeBindingMode", "When they are bound.", false, show("volumeBindingMode", "Immediate")},
 		Column{"AllowVolumeExpansion", "Whether they can grow.", false, show("allowVolumeExpansion", false)})[1:]...),
-	"volumeattachments": nameAndAge(
-		Column{"Attacher", "What attaches the volume.", false, show("spec.attacher", "")},
-		Column{"PV", "The volume.", false, show("spec.source.persistentVolumeName", "")},
-		Column{"Node", "Node it is attached to.", false, show("spec.nodeName", "")},
-		Column{"Attached", "Whether it is attached.", false, show("status.attached", false)}),
 }
 
-// The columns that several kinds have.
+// Columns of several kinds.
 var (
 	nameColumn = Column{"Name", "Name of the object, unique within its namespace.", false, func(r *Row) any {
 		return r.Object.(metav1.Object).GetName()
@@ -206,7 +172,116 @@ var (
 	modeColumn = Column{"VolumeMode", "Whether it has a file system.", true, show("spec.volumeMode", "<unset>")}
 )
 
-// nameAndAge returns the columns that every kind has, with its own between them.
+// nameAndAge returns a kind's own columns between the two that every kind has.
 func nameAndAge(own ...Column) []Column {
 	return slices.Concat([]Column{nameColumn}, own, []Column{ageColumn})
+}
+
+// Column is one column of a kind's table.
+type Column struct {
+	Name, Description string
+	Wide              bool // shown only in wide tables
+	Cell              func(*Row) any
+}
+
+// Row is the input of a row's cells. Only one goroutine may use it.
+type Row struct {
+	Object runtime.Object // in its stored type: events are core/v1
+	Now    time.Time
+	fields map[string]any // Object as JSON; nil until a cell needs it
+}
+
+// Table turns an object or a list of a resource into rows for people. Each row has its object, which the caller may
+// reduce. With headers, the table describes its columns.
+//
+// Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: TableConvertor
+// Differs: upstream's is a method of every storage.
+func Table(obj runtime.Object, resource string, headers bool, now time.Time) (*metav1.Table, error) {
+	table, shown := &metav1.Table{}, columns[resource]
+	if shown == nil {
+		shown = nameAndAge()
+	}
+	if headers {
+		table.ColumnDefinitions = definitions(shown)
+	}
+	add := func(item runtime.Object) error {
+		stored, err := scheme.Stored(item)
+		if err != nil {
+			return err
+		}
+		row := &Row{Object: stored, Now: now}
+		cells := make([]any, len(shown))
+		for i := range shown {
+			cells[i] = shown[i].Cell(row)
+		}
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: item}})
+		return nil
+	}
+	if !meta.IsListType(obj) {
+		table.ResourceVersion = obj.(metav1.Object).GetResourceVersion()
+		return table, add(obj)
+	}
+	list, err := meta.ListAccessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(),
+		list.GetRemainingItemCount()
+	table.Rows = make([]metav1.TableRow, 0, meta.LenList(obj))
+	return table, meta.EachListItem(obj, add)
+}
+
+func definitions(shown []Column) (described []metav1.TableColumnDefinition) {
+	for _, c := range shown {
+		d := metav1.TableColumnDefinition{Name: c.Name, Type: "string", Description: c.Description}
+		if c.Name == nameColumn.Name {
+			d.Format = "name" // identifies the row
+		}
+		if c.Wide {
+			d.Priority = 1
+		}
+		described = append(described, d)
+	}
+	return described
+}
+
+// field returns the value at a path of JSON names, such as "spec.nodeName"; nil: there is none.
+func (r *Row) field(path string) any {
+	if r.fields == nil {
+		// There is no error: every stored object can be converted to JSON.
+		r.fields, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(r.fields, strings.Split(path, ".")...)
+	return value
+}
+
+// show returns a cell with the value of a field; the value of otherwise if the object lacks the field.
+func show(path string, otherwise any) func(*Row) any {
+	return func(r *Row) any {
+		if value := r.field(path); value != nil && value != "" {
+			return value
+		}
+		return otherwise
+	}
+}
+
+// count returns a cell with the total number of entries in some lists and maps.
+func count(paths ...string) func(*Row) any {
+	return func(r *Row) any {
+		n := 0
+		for _, path := range paths {
+			switch value := r.field(path).(type) {
+			case []any:
+				n += len(value)
+			case map[string]any:
+				n += len(value)
+			}
+		}
+		return int64(n)
+	}
+}
+
+// by returns a cell that make computes from the object.
+func by[T runtime.Object](make func(T) any) func(*Row) any {
+	return func(r *Row) any { return make(r.Object.(T)) }
 }

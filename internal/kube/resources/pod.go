@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,13 +16,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeNameTriggerFunc returns the node a pod is bound to. The cache finds by it the watchers that select this node, so
-// that thousands of kubelets can watch pods.
+// NodeNameTriggerFunc returns the node of a pod. By this node the cache finds the watchers that select it, so that
+// thousands of kubelets can watch pods.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
-// PodAttrs returns a pod's labels and selectable fields.
+// PodAttrs returns a pod's labels and selectable fields. The cache calls it for each event.
 func PodAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -30,14 +31,12 @@ func PodAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	return pod.Labels, (*podFields)(pod), nil
 }
 
-// podFields reads the fields of a pod for field selectors. It copies nothing: few selectors name a field.
+// podFields is a pod as the fields for field selectors. It copies nothing, because few selectors name a field.
 type podFields corev1.Pod
 
-var _ fields.Fields = (*podFields)(nil)
-
-// podField has a function for each field that selectors may name.
+// podField has a function for each selectable field.
 //
-// Differs: k8s.io/kubernetes/pkg/registry/core/pod fills a map with all of them for every pod that is cached.
+// Differs: k8s.io/kubernetes/pkg/registry/core/pod makes a map with all of them for every cached pod.
 var podField = map[string]func(*podFields) string{
 	"metadata.name":            func(p *podFields) string { return p.Name },
 	"metadata.namespace":       func(p *podFields) string { return p.Namespace },
@@ -47,18 +46,16 @@ var podField = map[string]func(*podFields) string{
 	"spec.serviceAccountName":  func(p *podFields) string { return p.Spec.ServiceAccountName },
 	"spec.hostNetwork":         func(p *podFields) string { return strconv.FormatBool(p.Spec.HostNetwork) },
 	"status.phase":             func(p *podFields) string { return string(p.Status.Phase) },
-	"status.podIP":             (*podFields).podIP,
-	"status.podIPs":            (*podFields).podIP,
+	"status.podIP":             func(p *podFields) string { return podAddress(&p.Status) },
+	"status.podIPs":            func(p *podFields) string { return podAddress(&p.Status) },
 	"status.nominatedNodeName": func(p *podFields) string { return p.Status.NominatedNodeName },
 }
 
-// PodFields are the fields that pods can be selected by.
+// PodFields are the selectable fields of pods.
 var PodFields = slices.Collect(maps.Keys(podField))
 
-// Has implements [fields.Fields].
 func (p *podFields) Has(field string) bool { return podField[field] != nil }
 
-// Get implements [fields.Fields].
 func (p *podFields) Get(field string) string {
 	if read := podField[field]; read != nil {
 		return read(p)
@@ -66,17 +63,10 @@ func (p *podFields) Get(field string) string {
 	return ""
 }
 
-func (p *podFields) podIP() string {
-	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
-		return p.Status.PodIPs[0].IP
-	}
-	return p.Status.PodIP
-}
-
-// PodStrategy is for what users write: the spec, and never the status, which belongs to the kubelet.
+// PodStrategy is for writes by users: of the spec, but not of the status, which belongs to the kubelet.
 type PodStrategy struct{ SpecStrategy }
 
-// Default fills in what the client left out.
+// Default sets missing fields.
 func (PodStrategy) Default(obj runtime.Object) { defaultPod(obj.(*corev1.Pod)) }
 
 // PrepareForCreate gives a new pod its first status.
@@ -100,15 +90,13 @@ func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	return append(problems, validatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
-// CheckGracefulDelete gives a running pod time to stop. A pod that never reached a node, or has finished, gets none: no
-// kubelet will report that its containers have ended.
+// CheckGracefulDelete sets the time that a running pod has to stop. A pod that has finished or was never bound to a
+// node gets no time: no kubelet will report the end of its containers.
 func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
-	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds,
-		corev1.DefaultTerminationGracePeriodSeconds)
+	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 	period = ptr.Deref(options.GracePeriodSeconds, period)
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed ||
-		pod.Status.Phase == corev1.PodSucceeded {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		period = 0
 	}
 	if period < 0 {
@@ -118,7 +106,7 @@ func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.Delet
 	return true
 }
 
-// PodStatusStrategy is for what the kubelet writes: the status, and never the spec.
+// PodStatusStrategy is for writes by the kubelet: of the status, but not of the spec.
 type PodStatusStrategy struct{ PodStrategy }
 
 // PrepareForUpdate keeps everything but the status and the metadata.
@@ -133,3 +121,174 @@ func (PodStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 
 // ValidateUpdate accepts any status.
 func (PodStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
+
+// ValidateBinding checks the target of a binding.
+func ValidateBinding(binding *corev1.Binding) field.ErrorList {
+	var problems field.ErrorList
+	path := field.NewPath("target")
+	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+		problems = append(problems, field.NotSupported(path.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		problems = append(problems, field.Required(path.Child("name"), ""))
+	}
+	return problems
+}
+
+// noteSchedulingGates adds the condition that keeps the scheduler from a new pod with gates.
+func noteSchedulingGates(pod *corev1.Pod) {
+	if len(pod.Spec.SchedulingGates) == 0 {
+		return
+	}
+	SetPodCondition(&pod.Status, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+		Message: "Scheduling is blocked due to non-empty scheduling gates",
+	})
+}
+
+// SetPodCondition adds a condition, or replaces the one of the same type. It keeps the time of the last transition if
+// the status is the same.
+func SetPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
+	for i, old := range status.Conditions {
+		if old.Type != condition.Type {
+			continue
+		}
+		if old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		status.Conditions[i] = condition
+		return
+	}
+	status.Conditions = append(status.Conditions, condition)
+}
+
+// defaultPod sets missing fields, so that no reader of a pod has to know the defaults.
+func defaultPod(pod *corev1.Pod) {
+	defaultPodSpec(&pod.Spec)
+	setDefault(&pod.Spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			defaultRequests(&containers[i].Resources)
+		}
+	}
+}
+
+// defaultPodSpec sets the defaults that pods and pod templates share.
+func defaultPodSpec(spec *corev1.PodSpec) {
+	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
+	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
+	setDefault(&spec.SchedulerName, corev1.DefaultSchedulerName)
+	setDefault(&spec.TerminationGracePeriodSeconds, new(int64(corev1.DefaultTerminationGracePeriodSeconds)))
+	setDefault(&spec.SecurityContext, new(corev1.PodSecurityContext))
+	setDefault(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
+	spec.DeprecatedServiceAccount = spec.ServiceAccountName
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			defaultContainer(&containers[i])
+		}
+	}
+	for i := range spec.Volumes {
+		defaultVolume(&spec.Volumes[i])
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func defaultContainer(c *corev1.Container) {
+	setDefault(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	setDefault(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	setDefault(&c.ImagePullPolicy, defaultPullPolicy(c.Image))
+	for i := range c.Ports {
+		setDefault(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+	for i := range c.Env {
+		if source := c.Env[i].ValueFrom; source != nil && source.FieldRef != nil {
+			setDefault(&source.FieldRef.APIVersion, "v1")
+		}
+	}
+	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		defaultContainerProbe(probe)
+	}
+}
+
+// defaultRequests sets each missing request to the limit.
+func defaultRequests(resources *corev1.ResourceRequirements) {
+	for name, limit := range resources.Limits {
+		if _, ok := resources.Requests[name]; ok {
+			continue
+		}
+		if resources.Requests == nil {
+			resources.Requests = corev1.ResourceList{}
+		}
+		resources.Requests[name] = limit.DeepCopy()
+	}
+}
+
+// defaultPullPolicy returns Always for an image with a tag that may move.
+func defaultPullPolicy(image string) corev1.PullPolicy {
+	if strings.Contains(image, "@") {
+		return corev1.PullIfNotPresent
+	}
+	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	if !tagged || tag == "latest" {
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
+}
+
+func defaultContainerProbe(probe *corev1.Probe) {
+	if probe == nil {
+		return
+	}
+	setDefault(&probe.TimeoutSeconds, 1)
+	setDefault(&probe.PeriodSeconds, 10)
+	setDefault(&probe.SuccessThreshold, 1)
+	setDefault(&probe.FailureThreshold, 3)
+	if get := probe.HTTPGet; get != nil {
+		setDefault(&get.Path, "/")
+		setDefault(&get.Scheme, corev1.URISchemeHTTP)
+	}
+}
+
+func defaultVolume(v *corev1.Volume) {
+	if v.VolumeSource == (corev1.VolumeSource{}) {
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	}
+	if v.Secret != nil {
+		setDefault(&v.Secret.DefaultMode, new(corev1.SecretVolumeSourceDefaultMode))
+	}
+	if v.ConfigMap != nil {
+		setDefault(&v.ConfigMap.DefaultMode, new(corev1.ConfigMapVolumeSourceDefaultMode))
+	}
+	if v.Projected != nil {
+		setDefault(&v.Projected.DefaultMode, new(corev1.ProjectedVolumeSourceDefaultMode))
+	}
+}
+
+// podQOS returns Guaranteed if all containers have equal requests and limits for CPU and memory, BestEffort if none has
+// any, and otherwise Burstable. A node that runs out of memory evicts BestEffort pods first.
+func podQOS(pod *corev1.Pod) corev1.PodQOSClass {
+	guaranteed, asks := true, false
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			request, limit := c.Resources.Requests[name], c.Resources.Limits[name]
+			asks = asks || !request.IsZero() || !limit.IsZero()
+			if limit.IsZero() || request.Cmp(limit) != 0 {
+				guaranteed = false
+			}
+		}
+	}
+	switch {
+	case !asks:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	default:
+		return corev1.PodQOSBurstable
+	}
+}

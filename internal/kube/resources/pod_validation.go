@@ -20,9 +20,9 @@ var (
 	pullPolicies = []corev1.PullPolicy{corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}
 )
 
-// validatePodSpec checks what can be wrong with a pod in this program.
-// Differs: a small part of kubernetes/pkg/apis/core/validation, in the same words, without ports, environment, volumes
-// and mounts, which nothing here uses.
+// validatePodSpec checks the fields of a pod that this program uses.
+// Differs: it makes few of the checks in kubernetes/pkg/apis/core/validation, with the same messages. Probes,
+// tolerations, ports, environment, volumes and mounts are unchecked, because nothing here uses them.
 func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	names := sets.New[string]()
@@ -44,8 +44,7 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 			path.Child("activeDeadlineSeconds")),
 		valid(spec.NodeName, validation.IsDNS1123Subdomain, path.Child("nodeName")),
 		valid(spec.ServiceAccountName, validation.IsDNS1123Subdomain, path.Child("serviceAccountName")),
-		valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname")),
-		validateTolerations(spec.Tolerations, path.Child("tolerations")))
+		valid(spec.Hostname, validation.IsDNS1123Label, path.Child("hostname")))
 	for key, value := range spec.NodeSelector {
 		problems = append(problems, valid(key, validation.IsQualifiedName, path.Child("nodeSelector"))...)
 		problems = append(problems, valid(value, validation.IsValidLabelValue, path.Child("nodeSelector").Key(key))...)
@@ -63,11 +62,6 @@ func validateContainer(c *corev1.Container, names sets.Set[string], path *field.
 			"must not have leading or trailing whitespace"))
 	}
 	problems = append(problems, oneOf(c.ImagePullPolicy, pullPolicies, path.Child("imagePullPolicy"))...)
-	for name, probe := range map[string]*corev1.Probe{
-		"livenessProbe": c.LivenessProbe, "readinessProbe": c.ReadinessProbe, "startupProbe": c.StartupProbe,
-	} {
-		problems = append(problems, validateProbe(probe, name != "readinessProbe", path.Child(name))...)
-	}
 	return append(problems, validateResources(&c.Resources, path.Child("resources"))...)
 }
 
@@ -92,14 +86,14 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	return problems
 }
 
-// updatablePodSpec is the error for a change of any other field.
+// updatablePodSpec is the error for a change of another field.
 const updatablePodSpec = "pod updates may not change fields other than " +
 	"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only " +
 	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
 	"previously negative)"
 
-// validatePodSpecUpdate: a pod is one attempt to run something. What it runs may be replaced image by image; another
-// shape or another node makes another pod.
+// validatePodSpecUpdate refuses most changes of a spec. A pod is one attempt to run its containers: their images may
+// change, but a pod with other containers or on another node is another pod.
 //
 // Differs: upstream also shows the fields that differ.
 func validatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {
@@ -147,7 +141,7 @@ func isAddition(tolerations, old []corev1.Toleration) bool {
 	})
 }
 
-// validateUniqueLabel checks that a name is a DNS label that is not taken yet, and adds it to taken.
+// validateUniqueLabel checks that a name is a DNS label and is not in taken, and adds it to taken.
 func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -160,7 +154,7 @@ func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) 
 	return problems
 }
 
-// valid applies a rule to a value that may be empty.
+// valid applies a rule to an optional value.
 func valid(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	if value == "" {
 		return nil
@@ -179,7 +173,7 @@ func check(value string, rule func(string) []string, path *field.Path) field.Err
 
 const notNegative = "must be greater than or equal to 0"
 
-// atLeast checks a number that may be missing; text is the problem if it is smaller.
+// atLeast checks an optional number against its minimum; text is the error.
 func atLeast[T int32 | int64](least T, n *T, text string, path *field.Path) field.ErrorList {
 	if n == nil || *n >= least {
 		return nil
@@ -187,7 +181,7 @@ func atLeast[T int32 | int64](least T, n *T, text string, path *field.Path) fiel
 	return field.ErrorList{field.Invalid(path, *n, text)}
 }
 
-// oneOf checks that a value is allowed. The error lists the allowed values in their order.
+// oneOf checks that a value is allowed. The error lists the allowed values in order.
 func oneOf[T ~string](value T, allowed []T, path *field.Path) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil

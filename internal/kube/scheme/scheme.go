@@ -1,4 +1,4 @@
-// Package scheme knows the object types of the program, group by group, and how they are written as bytes.
+// Package scheme has the program's object types, by group, and their encodings.
 package scheme
 
 import (
@@ -25,9 +25,9 @@ import (
 var (
 	// Scheme maps kinds to Go types and back.
 	Scheme = runtime.NewScheme()
-	// Codecs reads and writes them as JSON, YAML and protobuf. It writes lists item by item.
+	// Codecs reads and writes objects as JSON, YAML and protobuf. It writes lists item by item.
 	Codecs = serializer.NewCodecFactory(Scheme, serializer.WithStreamingCollectionEncodingToJSON())
-	// ParameterCodec reads and writes metav1 options as URL queries.
+	// ParameterCodec reads and writes the options of metav1 as URL queries.
 	ParameterCodec = runtime.NewParameterCodec(Scheme)
 )
 
@@ -43,14 +43,14 @@ func init() {
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 }
 
-// ClearKind clears kind and apiVersion in obj, which follow from its Go type, and returns it.
+// ClearKind clears kind and apiVersion in obj, which follow from obj's Go type, and returns obj.
 func ClearKind(obj runtime.Object) runtime.Object {
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj
 }
 
-// WithKind returns obj with kind and apiVersion filled in, without changing obj, which may be shared with every other
-// watcher: if they are missing it is a shallow copy that gets them.
+// WithKind returns obj with kind and apiVersion. If they are missing, it returns a shallow copy that has them: obj may
+// be shared with other watchers.
 func WithKind(obj runtime.Object) (runtime.Object, error) {
 	if !obj.GetObjectKind().GroupVersionKind().Empty() {
 		return obj, nil
@@ -64,4 +64,51 @@ func WithKind(obj runtime.Object) (runtime.Object, error) {
 	out := shallow.Interface().(runtime.Object)
 	out.GetObjectKind().SetGroupVersionKind(kinds[0])
 	return out, nil
+}
+
+// Events have two kinds, one in core/v1 and one in events.k8s.io/v1, for the same objects. They are stored as core/v1.
+
+// renamed are the fields whose name in core/v1 differs from the name in events.k8s.io/v1.
+var renamed = [][2]string{
+	{"involvedObject", "regarding"}, {"message", "note"}, {"reportingComponent", "reportingController"},
+	{"source", "deprecatedSource"}, {"firstTimestamp", "deprecatedFirstTimestamp"},
+	{"lastTimestamp", "deprecatedLastTimestamp"}, {"count", "deprecatedCount"},
+}
+
+// Stored returns obj in its stored form: it converts an event of events.k8s.io/v1 to core/v1, and returns all other
+// objects unchanged.
+//
+// Upstream: k8s.io/apimachinery/pkg/runtime/scheme.go: (*Scheme).ConvertToVersion
+func Stored(obj runtime.Object) (runtime.Object, error) {
+	event, ok := obj.(*eventsv1.Event)
+	if !ok {
+		return obj, nil
+	}
+	stored := &corev1.Event{}
+	return stored, convertEvent(event, stored, 1, 0)
+}
+
+// FromStored converts stored to out.
+func FromStored(stored *corev1.Event, out *eventsv1.Event) error {
+	return convertEvent(stored, out, 0, 1)
+}
+
+// convertEvent copies an event field by field, by the fields' JSON names. from and to are the columns of [renamed] for
+// in and out.
+func convertEvent(in, out runtime.Object, from, to int) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
+	if err != nil {
+		return fmt.Errorf("convert event: %w", err)
+	}
+	for _, names := range renamed {
+		if value, ok := fields[names[from]]; ok {
+			delete(fields, names[from])
+			fields[names[to]] = value
+		}
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, out); err != nil {
+		return fmt.Errorf("convert event: %w", err)
+	}
+	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return nil
 }

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"cmp"
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 )
 
 const (
-	bookmark = "BOOKMARK" // the type of what says only how far everything has been told
-	cacher   = "cacher"   // the subject that every cacher, its store and its reflector are
+	bookmark = "BOOKMARK" // the type of a record that shows only that everything up to its version was delivered
+	cacher   = "cacher"   // the subject of every cacher, of its store and of its reflector
 )
 
 // Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which
@@ -38,6 +39,10 @@ func (s *State) apply(written *probe.Record) {
 	}
 	info := &table[r.Point]
 	res := s.resource(r.Resource)
+	if r.Point == probe.CrowdLookedAt {
+		res.crowd(r)
+		r.Texts = "" // crowd has given it to the watchers
+	}
 	last := Last{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Texts: r.Texts}
 	res.Points[info.Name]++
 	res.station(string(info.Station)).note(last, info, r)
@@ -55,14 +60,14 @@ func (s *State) apply(written *probe.Record) {
 	if subject := s.subjectOf(res, info, r); subject != nil {
 		subject.note(last, info, r)
 		subject.move(info, r)
-		if info.Op == probe.Sum {
-			res.sum(subject, info, r)
+		if info.Op == probe.Look {
+			subject.look(info, r)
 		}
 	}
 	res.applySpecial(info, r)
 }
 
-// note keeps a record as the newest of its station.
+// note keeps a record as the station's newest.
 func (st *Station) note(last Last, info *Point, r *probe.Record) {
 	st.Count++
 	st.Last = last
@@ -72,11 +77,11 @@ func (st *Station) note(last Last, info *Point, r *probe.Record) {
 	keepArgs(st.Vars, info, r)
 }
 
-// note keeps a record as the newest of its subject.
+// note keeps a record as the subject's newest.
 func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 	sub.Last = last
 	sub.Counts[info.Name]++
-	// A reflector knows what it has received: a resync hands its informer older versions again.
+	// A reflector reports the newest version that it has received; a resync hands its informer older versions again.
 	if sub.Kind != "" || info.Station == probe.Reflector {
 		sub.RV = cmp.Or(r.RV, sub.RV)
 	}
@@ -86,7 +91,7 @@ func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 	keepArgs(sub.Vars, info, r)
 }
 
-// move carries a token into or out of one of the subject's queues, if that is what the point does.
+// move carries a token into or out of one of the subject's queues, if the point does that.
 func (sub *Subject) move(info *Point, r *probe.Record) {
 	token, length, capacity := tokenOf(r), int64(r.Args[0]), int64(r.Args[1])
 	switch info.Op {
@@ -97,34 +102,37 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// sum adds what was counted of a quiet subject and not reported: to the counters, and to its queues, of which it is not
-// known what stands in them. Sums commute with the records of the same queue, so it does not matter which is written
-// first.
-func (r *Resource) sum(subject *Subject, info *Point, rec *probe.Record) {
+// look sets the queue lengths of a subject that did not report every moment. It does not know which tokens they hold.
+func (sub *Subject) look(info *Point, r *probe.Record) {
+	sub.Fill = 0
 	for i, name := range info.Args.List() {
-		n := int64(rec.Args[i])
-		if n <= 0 {
-			continue
-		}
-		point, _ := probe.PointNamed(name) // a test of package probe knows them
-		counted := &table[point]
-		r.Points[name] += uint64(n)
-		r.station(string(counted.Station)).Count += uint64(n)
-		subject.Counts[name] += uint64(n)
-		q := subject.queue(counted.Queue)
-		if q.Cap == 0 {
-			q.Cap = subject.Vars["capacity"]
-		}
-		q.count(counted.Op == probe.Send, n)
-	}
-	for _, q := range subject.Queues {
-		q.settle(q.between())
+		q := sub.queue(name)
+		q.Cap = sub.Vars["capacity"]
+		q.Tokens = q.Tokens[:0]
+		q.Sent = q.Received + int64(r.Args[i])
+		q.settle(int64(r.Args[i]))
 	}
 }
 
-// subjectOf returns the subject of the record, nil if it has none. A queue always has one, if need be "". A queue of a
-// kind that opens and closes is not moved for a subject that is not open: its record comes late. After a gap the
-// opening may be what was lost; then, and only then, a send makes its subject appear.
+// crowd sets how full each watcher is. The record lists the watchers in the order in which they began, so crowd can
+// match them only if it knows them all.
+func (r *Resource) crowd(rec *probe.Record) {
+	fill, err := base64.StdEncoding.DecodeString(rec.Texts.Get(probe.FieldFill))
+	watchers := r.opened("watcher")
+	if err != nil || len(watchers) != rec.Args[0] {
+		return
+	}
+	for i, id := range watchers[:min(len(watchers), len(fill))] {
+		r.Subjects[id].Fill = min(int64(fill[i]), 101)
+		if fill[i] > 0 {
+			delete(r.Waits, waitKey(probe.ResultReceived.String(), id))
+		}
+	}
+}
+
+// subjectOf returns the subject of the record, nil if it has none. A point of a queue always has a subject, though its
+// name may be "". A late record moves no queue of a subject that has closed. After a gap the log may have lost the
+// opening: then, and only then, a send makes its subject appear.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil
@@ -140,7 +148,7 @@ func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject 
 	return subject
 }
 
-// forget applies a gap: the queues' contents are unknown from here on. Subjects that open and close are kept, because
+// forget applies a gap: from here on the queues' contents are unknown. It keeps subjects that open and close, because
 // most of them will still be there.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
@@ -149,14 +157,14 @@ func (s *State) forget(missing uint64) {
 			clear(subject.Queues)
 		}
 		for _, shelf := range res.Shelves {
-			shelf.Rows = []Row{} // what has gone meanwhile is not known
+			shelf.Rows = []Row{} // the gap may have removed any row
 		}
 		res.Ring.Cells = []Cell{}
 		clear(res.Waits)
 	}
 }
 
-// applySpecial holds what the table of points cannot say.
+// applySpecial applies the few facts that the table of points cannot express.
 func (r *Resource) applySpecial(info *Point, rec *probe.Record) {
 	switch rec.Point {
 	case probe.RingAppend, probe.RingResize, probe.RVAdvanced, probe.CacheReplaced:
@@ -176,7 +184,7 @@ func (r *Resource) applySpecial(info *Point, rec *probe.Record) {
 	}
 }
 
-// stop takes the server's half out of the picture. Its counters stay.
+// stop removes the server's half from the picture, but keeps its counters.
 func (r *Resource) stop() {
 	r.Ring = Ring{Cells: []Cell{}}
 	delete(r.Shelves, ShelfName(probe.Store, cacher))
@@ -191,7 +199,7 @@ func (r *Resource) stop() {
 	}
 }
 
-// apply keeps the ring's two hands and what lies between them.
+// apply moves the start and the end of the ring, and keeps the cells between them.
 func (ring *Ring) apply(info *Point, r *probe.Record) {
 	ring.Newest = max(ring.Newest, r.RV)
 	if r.Point == probe.RVAdvanced {
@@ -212,8 +220,8 @@ func (ring *Ring) apply(info *Point, r *probe.Record) {
 	ring.Cells = newest(ring.Cells, min(ring.End-ring.Start, maxCells))
 }
 
-// takeResult counts a receive from resultChan when the cacher's own reflector has received an event: the channel's
-// receiver reports nothing itself. The reflector reads the youngest watch of the resource.
+// takeResult counts a receive from resultChan when the cacher's own reflector reports an event, because the channel's
+// receiver reports nothing. The reflector reads the youngest watch of the resource.
 func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != cacher {
 		return
@@ -224,8 +232,8 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	}
 }
 
-// youngest returns the subject of a kind that opened last, nil if there is none. It takes time in proportion to the
-// subjects, of which there are a thousand: it does not sort them.
+// youngest returns the subject of a kind that opened last, nil if there is none. It does not sort the subjects, of
+// which there may be a thousand.
 func (r *Resource) youngest(kind string) (best *Subject) {
 	id := ""
 	for each, sub := range r.Subjects {
@@ -237,8 +245,22 @@ func (r *Resource) youngest(kind string) (best *Subject) {
 	return best
 }
 
-// update puts an object on the shelf, or takes it off. A record without a key is about the whole store: either the
-// store was replaced, and the rows are unknown, or a bookmark has said how new the store is, and the rows stay.
+// opened returns the subjects of a kind in the order in which they opened.
+func (r *Resource) opened(kind string) (ids []string) {
+	for id, sub := range r.Subjects {
+		if sub.Kind == kind {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Subjects[a].Opened, r.Subjects[b].Opened), strings.Compare(a, b))
+	})
+	return ids
+}
+
+// update puts an object on the shelf, or takes it off. A record without a key is about the whole store. A bookmark has
+// no key either, but only moves the store's version and keeps the rows; any other such record replaced the store, so
+// the rows are unknown.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
 	if r.Key == "" {
@@ -254,7 +276,8 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.Rows = newest(rows, MaxRows)
 }
 
-// hold names an object that has been on the shelf without a name. Its place among the others follows from its version.
+// hold adds a row for an object that was on the shelf without one. The object's version determines its place among the
+// rows.
 func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.N = n
 	at := len(sh.Rows)
@@ -269,10 +292,9 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Token: tokenOf(r), Seq: r.Seq}), MaxRows)
 }
 
-// keepArgs keeps the record's args by name. Those of queues are kept with the queue, those of sums with what they add
-// to.
+// keepArgs keeps the record's args by name. The queue keeps the args of queues.
 func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
-	if info.Queue != "" || info.Op == probe.Sum {
+	if info.Queue != "" || info.Op == probe.Look && r.Subject != "" {
 		return
 	}
 	for i, name := range info.Args.List() {
@@ -280,7 +302,7 @@ func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	}
 }
 
-// arg returns the arg of that name, 0 if the point has none.
+// arg returns the arg called name, 0 if the point has none.
 func arg(info *Point, r *probe.Record, name string) int64 {
 	for i, known := range info.Args.List() {
 		if known == name {

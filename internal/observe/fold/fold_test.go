@@ -2,6 +2,7 @@ package fold
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -37,49 +38,6 @@ func folded(records []probe.Record) *State {
 	return s
 }
 
-func TestOpenMakesASubjectAppearAndCloseMakesItVanish(t *testing.T) {
-	opened := in(
-		rec(probe.WatcherAdded, "w1", "", "", 7, 10),
-		rec(probe.InputSent, "w1", "ADDED", "/registry/pods/default/a", 8, 1, 10),
-	)
-	pods := folded(opened).Resources["pods"]
-	w1 := pods.Subjects["w1"]
-	require.True(t, w1 != nil && w1.Kind == "watcher" && w1.Vars["capacity"] == 10,
-		"w1 after it opened: got %+v, want a watcher of capacity 10", w1)
-	want := &Queue{Len: 1, Cap: 10, Sent: 1, High: 1, Tokens: []Token{{Type: "ADDED", Key: "/registry/pods/default/a",
-		RV: 8}}}
-	assert.NoDiff(t, want, w1.Queues["input"], "input")
-	closed := in(append(opened, rec(probe.WatcherRemoved, "w1", "", "", 0),
-		rec(probe.ResultReceived, "w1", "ADDED", "/registry/pods/default/a", 8, 0, 10),
-		rec(probe.WireClosed, "w1", "", "", 0))...)
-	pods = folded(closed).Resources["pods"]
-	assert.Equal(t, 0, len(pods.Subjects),
-		"subjects after w1 closed and was still spoken of: got %v, want none", pods.Subjects)
-	assert.Equal(t, 2, pods.Stations["wire"].Count, "moments at the wire")
-}
-
-// TestAChannelNeverHoldsMoreThanItsCapacity: the send of one more proves that one was taken, in whichever order sender
-// and receiver report.
-func TestAChannelNeverHoldsMoreThanItsCapacity(t *testing.T) {
-	var records []probe.Record
-	for n := range 11 {
-		records = append(records, rec(probe.InputSent, "w1", "ADDED", string(rune('a'+n)), uint64(n+1), min(n+1, 10),
-			10))
-	}
-	records = append([]probe.Record{rec(probe.WatcherAdded, "w1", "", "", 1, 10)}, records...)
-	input := func() *Queue { return folded(in(records...)).Resources["pods"].Subjects["w1"].Queues["input"] }
-	if q := input(); q.Len != 10 || q.High != 10 || len(q.Tokens) != 10 || q.Tokens[0].Key != "b" {
-		t.Errorf("after eleven sends and no receive: got %+v, want ten from b on", q)
-	}
-	records = append(records, rec(probe.InputReceived, "w1", "ADDED", "a", 1, 9, 10))
-	if q := input(); q.Len != 10 || q.Tokens[0].Key != "b" {
-		t.Errorf("after the receive was reported, too: got %+v, want ten from b on", q)
-	}
-	records = append(records, rec(probe.InputReceived, "w1", "ADDED", "b", 2, 9, 10))
-	q := input()
-	assert.True(t, q.Len == 9 && q.Tokens[0].Key == "c", "after another receive: got %+v, want nine from c on", q)
-}
-
 func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 	records := []probe.Record{
 		rec(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 3),
@@ -95,50 +53,7 @@ func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 	assert.NoDiff(t, want, folded(in(records...)).Resources["pods"].Shelves["store/cacher"], "the store's shelf")
 }
 
-func TestAQueueUnderALockHasTheLengthItSays(t *testing.T) {
-	s := folded(in(
-		rec(probe.FIFOAdded, "informer", "Added", "default/a", 1, 1, 0),
-		rec(probe.FIFOAdded, "informer", "Added", "default/b", 2, 2, 0),
-		rec(probe.FIFOAdded, "informer", "Updated", "default/a", 3, 2, 0), // DeltaFIFO: the key was queued
-		rec(probe.FIFOAdded, "informer", "Added", "default/c", 4, 3, 0),
-		rec(probe.FIFOPopped, "informer", "Added", "default/a", 1, 1, 0), // a batch of two
-	))
-	want := &Queue{Len: 1, Sent: 3, Received: 2, High: 3, Tokens: []Token{{Type: "Added", Key: "default/c", RV: 4}}}
-	assert.NoDiff(t, want, s.Resources["pods"].Subjects["informer"].Queues["fifo"], "fifo")
-}
-
-func TestTheCachersReflectorTakesFromTheYoungestWatchChan(t *testing.T) {
-	s := folded(in(
-		rec(probe.WatchChanOpened, "etcd3-9", "", "", 1),
-		rec(probe.WatchChanOpened, "etcd3-10", "", "", 1),
-		rec(probe.Etcd3ResultSent, "etcd3-10", "ADDED", "a", 2, 1, 100),
-		rec(probe.Etcd3ResultSent, "etcd3-10", "ADDED", "b", 3, 2, 100),
-		rec(probe.ReflectorReceived, "informer", "ADDED", "a", 2),
-		rec(probe.ReflectorReceived, "cacher", "ADDED", "a", 2),
-	))
-	pods := s.Resources["pods"]
-	got := pods.Subjects["etcd3-10"].Queues["etcd3-result"]
-	assert.True(t, got.Len == 1 && got.Tokens[0].Key == "b", "result of the youngest: got %+v, want b alone", got)
-	assert.Equal(t, nil, pods.Subjects["etcd3-9"].Queues["etcd3-result"], "result of the older")
-}
-
-func TestTheRingKeepsBothHandsAndTheCellsBetween(t *testing.T) {
-	s := folded(in(
-		rec(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 2, 1),
-		rec(probe.RingAppend, "cacher", "ADDED", "a", 6, 0, 1, 2, 6),
-		rec(probe.RingAppend, "cacher", "ADDED", "b", 7, 0, 2, 2, 6),
-		rec(probe.RingAppend, "cacher", "DELETED", "a", 8, 1, 3, 2, 7),
-		rec(probe.RVAdvanced, "cacher", "", "", 12),
-	))
-	ms := int64(time.Millisecond)
-	want := Ring{Start: 1, End: 3, Capacity: 2, Oldest: 7, Newest: 12, Cells: []Cell{
-		{Pos: 1, T: 2 * ms, Token: Token{"ADDED", "b", 7}},
-		{Pos: 2, T: 3 * ms, Token: Token{"DELETED", "a", 8}},
-	}}
-	assert.NoDiff(t, want, s.Resources["pods"].Ring, "ring")
-}
-
-// TestACacheThatHasEndedLeavesThePicture: the server's half goes, the informer's stays.
+// TestACacheThatHasEndedLeavesThePicture: when a server stops, its half leaves the picture and the informer's stays.
 func TestACacheThatHasEndedLeavesThePicture(t *testing.T) {
 	s := folded(in(
 		rec(probe.WatchChanOpened, "etcd3-1", "", "", 0),
@@ -157,22 +72,10 @@ func TestACacheThatHasEndedLeavesThePicture(t *testing.T) {
 		"got %v and %v, want those of the informer", pods.Subjects, pods.Shelves)
 }
 
-// TestAResyncMakesAnInformerKnowNothingOlder: it is handed objects that it has, with the versions that they have.
-func TestAResyncMakesAnInformerKnowNothingOlder(t *testing.T) {
-	s := folded(in(
-		rec(probe.ReflectorReceived, "informer", "ADDED", "default/a", 19),
-		rec(probe.ReflectorReceived, "informer", "ADDED", "default/b", 20),
-		rec(probe.FIFOPopped, "informer", "Sync", "default/a", 19, 0, 0),
-		rec(probe.IndexerUpdated, "informer", "Sync", "default/a", 19, 2),
-		rec(probe.Distributed, "informer", "MODIFIED", "default/a", 19, 1),
-	))
-	assert.Equal(t, 20, s.Resources["pods"].Subjects["informer"].RV, "what it knows")
-}
-
 func TestAShelfHoldsWhatWasNotDeleted(t *testing.T) {
 	s := folded(in(
 		rec(probe.IndexerUpdated, "informer", "Added", "default/z", 1, 1),
-		rec(probe.IndexerUpdated, "informer", "Replaced", "", 1, 0), // the whole store
+		rec(probe.IndexerUpdated, "informer", "Replaced", "", 1, 0), // replaces the whole store
 		rec(probe.IndexerUpdated, "informer", "Added", "default/a", 1, 1),
 		rec(probe.IndexerUpdated, "informer", "Added", "default/b", 2, 2),
 		rec(probe.IndexerUpdated, "informer", "Updated", "default/a", 3, 2),
@@ -237,10 +140,7 @@ func TestARecordThatWasWrittenFoldsTheSame(t *testing.T) {
 }
 
 func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
-	sides := [][2]probe.Point{
-		{probe.IncomingSent, probe.IncomingReceived},
-		{probe.InputSent, probe.InputReceived},
-	}
+	sides := [][2]probe.Point{{probe.IncomingSent, probe.IncomingReceived}, {probe.InputSent, probe.InputReceived}}
 	rapid.Check(t, func(t *rapid.T) {
 		side := rapid.SampledFrom(sides).Draw(t, "queue")
 		n := rapid.IntRange(0, 60).Draw(t, "sends")
@@ -265,7 +165,7 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 				}
 			}
 			q := folded(in(all...)).Resources["pods"].Subjects["w1"].queue(side[0].Info().Queue)
-			q.High = 0 // how long it seemed to be on the way does depend on the order
+			q.High = 0 // the longest wait depends on the order of the records
 			return q
 		}
 		one := shuffled(rapid.Uint64().Draw(t, "one order"))
@@ -279,7 +179,8 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 	})
 }
 
-// TestAPictureThatSaysLittleIsFoldedOn: a keyframe may have been written by an earlier version, or by hand.
+// TestAPictureThatSaysLittleIsFoldedOn folds onto keyframes that lack things, as an earlier version of the program or a
+// person may have written them.
 func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 	for _, written := range []string{
 		`{}`, `{"resources":null}`, `{"resources":{"pods":null}}`, `{"resources":{"pods":{}}}`,
@@ -301,4 +202,114 @@ func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 	}
 	_, err := Read([]byte(`{"seq":9007199254740993}`))
 	assert.True(t, err != nil, "a record beyond 2^53 is not a number that the page can have")
+}
+
+// at returns the picture after seq, from the keyframe before it.
+func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
+	frame, ok := k.At(seq)
+	require.True(t, ok, "no keyframe at %d; the oldest is %d", seq, k.Oldest())
+	state := require.Value(Read(frame.State))(t)
+	require.Equal(t, frame.Seq, state.Seq, "keyframe %d holds the state", frame.Seq)
+	for i := range records {
+		if r := records[i : i+1]; r[0].Seq > frame.Seq && r[0].Seq <= seq {
+			state.Apply(r)
+		}
+	}
+	return state
+}
+
+func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := history(t)
+		pace := time.Duration(rapid.SampledFrom([]int{0, 1, 60, 1000}).Draw(t, "ms between records")) * time.Millisecond
+		for i := range records {
+			records[i].Time = time.Duration(i) * pace
+		}
+		k := NewKeyframes(rapid.Uint64Max(20).Draw(t, "every"))
+		state := New()
+		for rest := records; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
+			k.Fold(state, rest[:n])
+			k.Fold(state, rest[:n]) // the same batch again changes nothing
+			rest = rest[n:]
+		}
+		require.Equal(t, "", cmp.Diff(folded(records), state), "state (-whole +with keyframes):\n")
+		for range 5 {
+			cursor := rapid.IntRange(0, len(records)).Draw(t, "cursor")
+			if cursor == 0 && len(records) == 0 {
+				continue // no record was folded, so no keyframe was kept
+			}
+			want := folded(records[:cursor])
+			require.Equal(t, "", cmp.Diff(want, at(t, k, records, uint64(cursor))), "at %d", cursor)
+		}
+	})
+}
+
+func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
+	tests := []struct {
+		name string
+		pace time.Duration
+		want int // keyframes of 8000 records: one every hundred, and one at the beginning
+	}{
+		{"slow", 10 * time.Millisecond, 81},
+		{"fast", 100 * time.Microsecond, 11}, // ten thousand a second, where crowd sets the number
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			k := NewKeyframes(100)
+			s := New()
+			for i := range 8000 {
+				r := rec(probe.TxnCommitted, "", "ADDED", "a", 1)
+				r.Seq, r.Time = uint64(i+1), time.Duration(i)*test.pace
+				k.Fold(s, []probe.Record{r})
+			}
+			n := len(k.frames)
+			assert.True(t, n >= test.want-1 && n <= test.want+1, "got %d keyframes, want about %d", n, test.want)
+		})
+	}
+}
+
+// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest and the newest keyframe stay, and
+// some between.
+func TestKeyframesAreBoundedInBytes(t *testing.T) {
+	s := New()
+	for i := range 1000 {
+		subject := newSubject("watcher", 1)
+		subject.Texts["WireOpened"] = probe.Texts(strings.Repeat("x", 2000))
+		s.resource("pods").Subjects[fmt.Sprint("w", i)] = subject
+	}
+	k := NewKeyframes(10)
+	for i := range 1000 {
+		r := rec(probe.TxnCommitted, "", "ADDED", "a", 1)
+		r.Seq, r.Time = uint64(i+1), time.Duration(i)*time.Second
+		k.Fold(s, []probe.Record{r})
+	}
+	bytes := 0
+	for _, frame := range k.frames {
+		bytes += len(frame.State)
+	}
+	assert.True(t, bytes == k.bytes && bytes <= maxKeyframes && bytes >= maxKeyframes/3,
+		"%d bytes, counted as %d; want at most %d", bytes, k.bytes, maxKeyframes)
+	assert.True(t, k.frames[0].Seq == 0 && k.newest().Seq == 1000,
+		"the pictures are of %d to %d, want 0 to 1000", k.frames[0].Seq, k.newest().Seq)
+}
+
+func TestWhatTheLogHasLostCannotBeHadAgain(t *testing.T) {
+	records := make([]probe.Record, 100)
+	for i := range records {
+		records[i] = rec(probe.TxnCommitted, "", "ADDED", "a", uint64(i))
+		records[i].Seq, records[i].Time = uint64(i+1), time.Duration(i)*time.Second
+	}
+	k := NewKeyframes(10)
+	s := New()
+	k.Fold(s, records)
+	k.Forget(35)
+	_, ok := k.At(39)
+	assert.False(t, ok, "there is a keyframe at 39, and the oldest record is 35: the one after 40 is the first of use")
+	assert.Equal(t, 40, k.Oldest(), "oldest")
+	gap := rec(probe.TxnCommitted, "", "ADDED", "a", 7)
+	gap.Seq = 500
+	k.Fold(s, []probe.Record{gap})
+	_, ok = k.At(499)
+	assert.True(t, !ok && k.Oldest() == 500, "after a gap: oldest %d, want 500 and nothing before", k.Oldest())
 }

@@ -10,31 +10,31 @@ import (
 )
 
 // keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual come
-// within it. Writing a state costs as much as folding a thousand records, and with a thousand watchers more.
+// within it. Writing a state costs as much as folding a thousand records, and more with a thousand watchers.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd times the usual number of records may lie between two keyframes when records come too fast.
+// crowd times the usual number of records is the most that lies between two keyframes when records come too fast.
 const crowd = 8
 
-// maxKeyframes bounds the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
+// maxKeyframes is how many bytes all keyframes together may have: a picture of ten thousand watchers has ten megabytes.
 const maxKeyframes = 64 << 20
 
-// Keyframe is the picture after the record Seq, as JSON: what [Read] reads.
+// Keyframe is the picture after the record Seq, as JSON for [Read].
 type Keyframe struct {
 	Seq   uint64
 	State json.RawMessage
 }
 
-// Keyframes are pictures kept while a log is folded, so that the picture at any record can be had again by folding the
-// few that follow the keyframe before it. They are bounded by the caller of [Keyframes.Forget], and in their bytes.
+// Keyframes are pictures kept while a log is folded. The picture at any record is the keyframe before it with the few
+// records after that keyframe. The caller drops old ones with [Keyframes.Forget]; their bytes are bounded in any case.
 type Keyframes struct {
 	every  uint64
-	frames []Keyframe // oldest first
-	bytes  int        // of all frames together
-	last   int64      // T of the newest one
+	frames []Keyframe // the oldest first
+	bytes  int        // the size of all frames
+	last   int64      // T of the newest frame
 }
 
-// NewKeyframes returns an empty list that keeps a picture about once in every records; 0 is taken as 1.
+// NewKeyframes returns an empty list that keeps about one picture in that many records; 0 means 1.
 func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
 
 // Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the
@@ -60,13 +60,13 @@ func (k *Keyframes) Fold(s *State, records []probe.Record) {
 func (k *Keyframes) keep(s *State) {
 	written, err := json.Marshal(s)
 	if err != nil {
-		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // maps of strings and numbers always are
+		panic(fmt.Sprintf("fold: a state is not JSON: %v", err)) // strings and numbers always are JSON
 	}
 	k.frames = append(k.frames, Keyframe{Seq: s.Seq, State: written})
 	k.bytes += len(written)
 	k.last = s.T
 	if k.bytes > maxKeyframes {
-		for i := 1; i < len(k.frames)-1; i++ { // every other one goes: the older, the wider apart
+		for i := 1; i < len(k.frames)-1; i++ { // drops every other frame: older ones lie farther apart
 			k.drop(i, i+1)
 		}
 	}
@@ -83,9 +83,9 @@ func (k *Keyframes) drop(from, to int) {
 func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
 
 // At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller
-// does not write to it.
+// must not write to it.
 func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
-	for _, frame := range slices.Backward(k.frames) { // some thirty
+	for _, frame := range slices.Backward(k.frames) { // a search through some thirty frames
 		if frame.Seq <= seq {
 			return frame, true
 		}
@@ -93,7 +93,7 @@ func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
 	return Keyframe{}, false
 }
 
-// Oldest returns the record from which on any picture can be had, 0 if all can be.
+// Oldest returns the first record at which the keyframes give the picture; 0: they give it at every record.
 func (k *Keyframes) Oldest() uint64 {
 	if len(k.frames) == 0 {
 		return 0
@@ -101,7 +101,8 @@ func (k *Keyframes) Oldest() uint64 {
 	return k.frames[0].Seq
 }
 
-// Forget drops the keyframes from which nothing leads on because oldest is the first record that is still there.
+// Forget drops the keyframes that are useless because the log no longer holds the record after them. oldest is the
+// first record that it holds.
 func (k *Keyframes) Forget(oldest uint64) {
 	n := 0
 	for n < len(k.frames) && k.frames[n].Seq+1 < oldest {

@@ -14,7 +14,7 @@ func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	q.settle(q.between())
 }
 
-// between is how long a channel is by what was sent and received.
+// between is the length of a channel, computed from its sends and receives.
 func (q *Queue) between() int64 {
 	if q.Cap > 0 {
 		return min(q.Sent-q.Received, q.Cap)
@@ -22,18 +22,8 @@ func (q *Queue) between() int64 {
 	return q.Sent - q.Received
 }
 
-// count counts n transfers of unknown tokens.
-func (q *Queue) count(send bool, n int64) {
-	if send {
-		q.Sent += n
-	} else {
-		q.Received += n
-	}
-	q.Tokens = q.Tokens[:0]
-}
-
-// change counts one Push or Pop of a queue that a lock or one goroutine keeps: length is the truth. A push that
-// leaves the length as it was has found its key queued already; a pop may take several.
+// change counts one Push or Pop of a queue that a lock or one goroutine protects, so length is exact. A push that
+// leaves the length as it was found its key queued already; a pop may take several.
 func (q *Queue) change(token Token, length, capacity int64) {
 	q.Cap = capacity
 	grown := length - q.Len
@@ -46,16 +36,16 @@ func (q *Queue) change(token Token, length, capacity int64) {
 	q.settle(length)
 }
 
-// settle makes length the length and lets the oldest tokens go: those that remain are the newest ones, so they are
-// right whatever was dropped.
+// settle makes length the length and lets the oldest tokens go: the newest ones remain, so they are right even if
+// records were lost.
 func (q *Queue) settle(length int64) {
 	q.Len = max(0, length)
 	q.High = max(q.High, q.Len)
 	q.Tokens = newest(q.Tokens, min(q.Len, maxTokens))
 }
 
-// newest returns the last n elements of list, or all. The list is moved to the front of its array, so that a list
-// that is trimmed again and again stays bounded.
+// newest returns the last n elements of list, or all. It moves them to the front of the array, so a list that is
+// trimmed again and again does not grow.
 func newest[T any](list []T, n int64) []T {
 	drop := int64(len(list)) - max(0, n)
 	if drop <= 0 {

@@ -8,20 +8,20 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// AppendRecord appends the JSON form of r, in the feed and in recordings, to dst and returns the extended slice. Texts
-// are cut here as in the fold.
+// AppendRecord appends to dst the JSON form of r in the feed and in recordings, and returns the extended slice. It cuts
+// texts as the fold does.
 func AppendRecord(dst []byte, r *probe.Record) []byte {
 	written, err := json.Marshal(struct {
 		probe.Record
-		Args []int `json:"args,omitempty"` // as many as the point declares
+		Args []int `json:"args,omitempty"` // the args that the point declares
 	}{bounded(r), r.Args[:len(r.Point.Info().Args.List())]})
 	if err != nil {
-		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are
+		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are JSON
 	}
 	return append(dst, written...)
 }
 
-// AppendNext appends the JSON form of r to a list of them that is being written.
+// AppendNext appends the JSON form of r to an unfinished JSON list.
 func AppendNext(list []byte, r *probe.Record) []byte {
 	if len(list) > 1 {
 		list = append(list, ',')
@@ -30,7 +30,7 @@ func AppendNext(list []byte, r *probe.Record) []byte {
 }
 
 // ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A record of a point
-// that this program does not have becomes one of [probe.Unknown], whose text is that name.
+// that this program does not have becomes one of [probe.Unknown], with the point's name as its text.
 func ReadRecord(written []byte) (probe.Record, error) {
 	var r struct {
 		probe.Record
@@ -50,7 +50,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 	return bounded(&r.Record), nil
 }
 
-// bounded returns a record with its texts cut.
+// bounded returns the record with its texts cut to their limits.
 func bounded(r *probe.Record) probe.Record {
 	cut := *r
 	for _, text := range []*string{&cut.Resource, &cut.Subject, &cut.Type, &cut.Key} {
@@ -58,3 +58,45 @@ func bounded(r *probe.Record) probe.Record {
 	}
 	return cut
 }
+
+// Point is a row of the table of points, with two facts derived from the whole table. The page's fold runs on these
+// rows.
+type Point struct {
+	*probe.Info
+	// Owner is the kind of subject that owns Queue and that the point is about: the kind that opens at the station. The
+	// server's side of the wire is about watchers, a handler about listeners. "" means a subject that is always there.
+	Owner string `json:"owner,omitempty"`
+	// Ends are the points that begin the waits that this point ends.
+	Ends []string `json:"ends,omitempty"`
+}
+
+// table has a row for each point.
+var table = newTable()
+
+func newTable() []Point {
+	opens := map[probe.Station]string{} // the kind of subject that opens at a station
+	ends := map[string][]string{}       // the points that begin a wait, by the point that ends it
+	table := []Point{{Info: probe.Unknown.Info()}}
+	for _, p := range probe.Points() {
+		info := p.Info()
+		if info.Op == probe.Open {
+			opens[info.Station] = info.Opens
+		}
+		for _, name := range info.Until.List() {
+			ends[name] = append(ends[name], info.Name)
+		}
+	}
+	opens[probe.Handler] = opens[probe.Listener]
+	for _, p := range probe.Points() {
+		info := p.Info()
+		owner := opens[info.Station]
+		if info.Lane == "handlers.WatchServer" {
+			owner = opens[probe.Watcher]
+		}
+		table = append(table, Point{info, owner, ends[info.Name]})
+	}
+	return table
+}
+
+// Points returns the table: [probe.Unknown], and every point that the program reports, in path order.
+func Points() []Point { return table }

@@ -1,39 +1,47 @@
 package fold
 
-import "listwatch/internal/observe/probe"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
 
-// How much of what is unbounded the picture keeps. Counters are exact whatever these are.
-const (
-	// MaxRows is how many objects of a shelf are known by name.
-	MaxRows = 24
-
-	maxTokens = 32  // per queue: as many as a pipe is drawn slot by slot
-	maxCells  = 128 // of the ring: as many as are drawn one by one
+	"listwatch/internal/observe/probe"
 )
 
-// State is the whole picture after the record Seq. It holds nothing that is not also in its JSON form, so a State
-// that was written and read back folds on as if nothing had happened.
+// The picture's limits on lists that could grow without end. Its counters are exact all the same.
+const (
+	// MaxRows is how many rows a shelf keeps.
+	MaxRows = 24
+
+	maxTokens = 32  // tokens of a queue: the page draws a pipe of this size slot by slot
+	maxCells  = 128 // cells of the ring: the page draws that many one by one
+)
+
+// State is the whole picture after the record Seq. All of it is in its JSON form, so a State that was written and read
+// back folds on without a difference.
 type State struct {
 	Seq uint64 `json:"seq"`
-	T   int64  `json:"t"` // time of the record Seq: nanoseconds since the log was made
-	// Lost counts records that had left the log before they were folded. If it is not zero, queues and waits are known
-	// only from the records after the last gap.
+	T   int64  `json:"t"` // the time of the record Seq, in nanoseconds since the log was made
+	// Lost counts records that had left the log before the fold could read them. If it is not zero, queues and waits
+	// are known only since the last gap.
 	Lost      uint64               `json:"lost"`
-	Resources map[string]*Resource `json:"resources"` // by name; "" for moments that concern none
+	Resources map[string]*Resource `json:"resources"` // by name; "" holds the moments that concern no resource
 }
 
 // Resource is the picture of one resource's pipeline.
 type Resource struct {
 	Stations map[string]*Station `json:"stations"` // by name
-	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open, and those that never open
+	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open now, and those that exist always
 	Points   map[string]uint64   `json:"points"`   // how often each point was reported
 	Ring     Ring                `json:"ring"`
 	Shelves  map[string]*Shelf   `json:"shelves"` // by ShelfName: "store/cacher", "indexer/informer"
-	// Waits are the waits that have begun and not ended, by point and subject ("InputBlocked w3"), oldest first.
+	// Waits are the waits that have begun and not ended, the oldest first, by point and subject ("InputBlocked w3").
 	Waits map[string][]Wait `json:"waits"`
 }
 
-// Names tells names what the clients of the picture's watchers call themselves.
+// Names adds to names what the clients of the picture's watchers call themselves.
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {
@@ -44,15 +52,15 @@ func (s *State) Names(names *probe.Names) {
 	}
 }
 
-// Station is what is known of a station as a whole.
+// Station is the picture of a station as a whole.
 type Station struct {
-	Count uint64           `json:"count"`     // records
-	RV    uint64           `json:"rv,string"` // the last one not zero
+	Count uint64           `json:"count"`     // records about it
+	RV    uint64           `json:"rv,string"` // the last RV that was not zero
 	Vars  map[string]int64 `json:"vars"`      // by arg name, without the len and cap of queues
 	Last  Last             `json:"last"`      // the newest record
 }
 
-// Last is the part of a record that the picture keeps to show it.
+// Last is the part of a record that the page shows.
 type Last struct {
 	Seq     uint64 `json:"seq"`
 	T       int64  `json:"t"`
@@ -62,24 +70,27 @@ type Last struct {
 	Texts probe.Texts `json:"texts"`
 }
 
-// Subject is one of several of a kind that open and close, such as watcher "w3", or one that is always there, such as
-// "informer".
+// Subject is what a record is about at a station with several of a kind: either one that opens and closes, such as
+// watcher "w3", or one that always exists, such as "informer".
 type Subject struct {
-	// [probe.Info.Opens] of the opening point: "watcher"; "" if it never opens
+	// [probe.Info.Opens] of the opening point, such as "watcher"; "" if it never opens.
 	Kind   string                 `json:"kind"`
-	Opened uint64                 `json:"opened"`       // seq of the opening, 0 if that was not seen
-	Began  uint64                 `json:"began,string"` // RV of the opening: what a watcher was registered from
+	Opened uint64                 `json:"opened"`       // Seq of the opening; 0 if the fold did not see it
+	Began  uint64                 `json:"began,string"` // RV of the opening: a watcher is registered from it
 	RV     uint64                 `json:"rv,string"`
 	Vars   map[string]int64       `json:"vars"`
-	Texts  map[string]probe.Texts `json:"texts"`  // the last texts of each point that had any
-	Counts map[string]uint64      `json:"counts"` // how often each point was reported of it
+	Texts  map[string]probe.Texts `json:"texts"`  // the newest texts of each point
+	Counts map[string]uint64      `json:"counts"` // reports about the subject, by point
 	Queues map[string]*Queue      `json:"queues"`
 	Last   Last                   `json:"last"`
+	// Fill is how full a watcher's channels are if the log does not have all its moments: the fuller channel counts,
+	// from 1 (empty) to 101. 0: Queues has the exact lengths.
+	Fill int64 `json:"fill,omitempty"`
 }
 
-// Said returns a text that a point said last of the subject, "" if it did not.
-func (s *Subject) Said(point probe.Point, name probe.Field) string {
-	return s.Texts[point.String()].Get(name)
+// Said returns the text called name of the subject's last record of a point, "" if there is none.
+func (sub *Subject) Said(point probe.Point, name probe.Field) string {
+	return sub.Texts[point.String()].Get(name)
 }
 
 // Queue is a channel, or a queue under a lock.
@@ -88,11 +99,11 @@ type Queue struct {
 	Cap      int64   `json:"cap"` // 0: unbuffered if a channel, unbounded otherwise
 	Sent     int64   `json:"sent"`
 	Received int64   `json:"received"`
-	High     int64   `json:"high"`   // the longest it has been
-	Tokens   []Token `json:"tokens"` // the newest min(Len, maxTokens), oldest first
+	High     int64   `json:"high"`   // the largest length so far
+	Tokens   []Token `json:"tokens"` // the newest min(Len, maxTokens), the oldest first
 }
 
-// Token is one event, in a queue or wherever else the picture shows one.
+// Token is one event wherever the picture shows it: in a queue, in the ring, on a shelf.
 type Token struct {
 	Type string `json:"type"`
 	Key  string `json:"key"`
@@ -106,20 +117,20 @@ type Ring struct {
 	Start    int64  `json:"start"`
 	End      int64  `json:"end"`
 	Capacity int64  `json:"capacity"`
-	Oldest   uint64 `json:"oldest,string"` // a watch may start from here
-	Newest   uint64 `json:"newest,string"` // where the cache stands, bookmarks included
-	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), oldest first
+	Oldest   uint64 `json:"oldest,string"` // the oldest version from which a watch may start
+	Newest   uint64 `json:"newest,string"` // the cache's version, bookmarks included
+	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), the oldest first
 }
 
-// Wait is one goroutine's waiting: who waits, since when, and for what.
+// Wait is one goroutine that waits: which one, since when, and for what.
 type Wait struct {
-	Seq     uint64 `json:"seq"` // of the record with which it began
-	T       int64  `json:"t"`   // its time
+	Seq     uint64 `json:"seq"` // the record with which the wait began
+	T       int64  `json:"t"`   // the time of that record
 	Point   string `json:"point"`
 	Kind    string `json:"kind"`    // a [probe.Wait]
-	Subject string `json:"subject"` // whose queue it is, or who waits
-	Lane    string `json:"lane"`    // the goroutine, "" if the point does not say
-	On      string `json:"on"`      // the queue at which, "" if none
+	Subject string `json:"subject"` // the owner of the queue, or the subject that waits
+	Lane    string `json:"lane"`    // the goroutine, "" if the point does not name it
+	On      string `json:"on"`      // the queue at which the goroutine waits, "" if none
 	Token
 }
 
@@ -130,7 +141,7 @@ type Cell struct {
 	Token
 }
 
-// Shelf is a keyed store: how many objects, and which changed last.
+// Shelf is a keyed store: the number of its objects, and the rows that changed last.
 type Shelf struct {
 	N    int64 `json:"n"`
 	Rows []Row `json:"rows"` // at most maxRows, the newest change last
@@ -138,14 +149,14 @@ type Shelf struct {
 
 // Row is one object on a shelf.
 type Row struct {
-	Token        // its last change
+	Token        // its newest change
 	Seq   uint64 `json:"seq"`
 }
 
-// New returns an empty picture: the one before the first record.
+// New returns an empty picture, as before the first record.
 func New() *State { return &State{Resources: map[string]*Resource{}} }
 
-// entry returns what m has under a name. If that is nothing, it is made.
+// entry returns the value that m has under a name, and makes one if there is none.
 func entry[V any](m map[string]*V, name string) *V {
 	if m[name] == nil {
 		m[name] = blank[V]()
@@ -156,7 +167,7 @@ func entry[V any](m map[string]*V, name string) *V {
 func (s *State) resource(name string) *Resource  { return entry(s.Resources, name) }
 func (r *Resource) station(name string) *Station { return entry(r.Stations, name) }
 func (r *Resource) shelf(name string) *Shelf     { return entry(r.Shelves, name) }
-func (s *Subject) queue(name string) *Queue      { return entry(s.Queues, name) }
+func (sub *Subject) queue(name string) *Queue    { return entry(sub.Queues, name) }
 
 // ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have
 // several informers.
@@ -166,4 +177,117 @@ func newSubject(kind string, opened uint64) *Subject {
 	subject := blank[Subject]()
 	subject.Kind, subject.Opened = kind, opened
 	return subject
+}
+
+// MaxNumber is the largest number in a record or a picture: the page's numbers are exact up to it.
+const MaxNumber = 1 << 53
+
+// Clone returns a state that shares nothing with s.
+func (s *State) Clone() *State { return whole(reflect.ValueOf(s)).Interface().(*State) }
+
+// blank returns a new value without a nil map, list or pointer in it.
+func blank[T any]() *T { return whole(reflect.ValueOf(new(T))).Interface().(*T) }
+
+// whole returns a copy of a value that shares nothing with it. Where the value has a nil map, list or pointer, the copy
+// has an empty one. Elements of lists are plain values here.
+func whole(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.Pointer:
+		to := reflect.New(v.Type().Elem())
+		if v.IsNil() {
+			v = to
+		}
+		to.Elem().Set(whole(v.Elem()))
+		return to
+	case reflect.Struct:
+		to := reflect.New(v.Type()).Elem()
+		for i := range v.NumField() {
+			to.Field(i).Set(whole(v.Field(i)))
+		}
+		return to
+	case reflect.Map:
+		to := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for each := v.MapRange(); each.Next(); {
+			to.SetMapIndex(each.Key(), whole(each.Value()))
+		}
+		return to
+	case reflect.Slice:
+		return reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v)
+	}
+	return v
+}
+
+// Read returns the state that was written as JSON. Fields that the text lacks are as in an empty picture, because an
+// earlier version of the program did not write them. Read returns an error if the text is no state, has a number beyond
+// [MaxNumber], or holds more than [State.Fits] allows; it does not read on where a text would take too much memory.
+func Read(written []byte) (*State, error) {
+	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
+	if values > maxValues {
+		return nil, fmt.Errorf("read state: more than the %d subjects, stores and waits that can be shown", MaxParts)
+	}
+	s := &State{}
+	if err := json.Unmarshal(written, s); err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	if s.Seq > MaxNumber || s.T < 0 || s.T > MaxNumber {
+		return nil, fmt.Errorf("read state: record %d at %d ns: a number is larger than 2^53, or negative", s.Seq, s.T)
+	}
+	if err := s.Fits(); err != nil { // check first: Clone takes ten times the memory
+		return nil, err
+	}
+	s = s.Clone()
+	for _, res := range s.Resources {
+		res.trim()
+	}
+	return s, nil
+}
+
+// trim drops whatever exceeds the fold's own limits.
+func (r *Resource) trim() {
+	maps.DeleteFunc(r.Waits, func(_ string, waits []Wait) bool { return len(waits) == 0 })
+	r.Ring.Cells = newest(r.Ring.Cells, maxCells)
+	for _, shelf := range r.Shelves {
+		shelf.Rows = newest(shelf.Rows, MaxRows)
+	}
+	for _, subject := range r.Subjects {
+		for _, queue := range subject.Queues {
+			queue.Tokens = newest(queue.Tokens, maxTokens)
+		}
+	}
+}
+
+// Limits on a picture that comes from a file. The program's own pictures stay far below, even at the program's own
+// limits: a thousand clients of all resources have some five thousand parts. The page has the same numbers
+// (viz/log/recording.js).
+const (
+	// MaxResources is how many resources a picture may have.
+	MaxResources = 512
+	// MaxParts is how many subjects, shelves and waits all resources together may have.
+	MaxParts = 50_000
+
+	maxValues = 2_000_000 // values in the JSON form of a picture: a part has some eighty
+)
+
+// Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. It costs as
+// much as folding some hundred records.
+func (s *State) Fits() error {
+	if n := len(s.Resources); n > MaxResources {
+		return fmt.Errorf("the picture at record %d has more than the %d resources that can be shown", s.Seq,
+			MaxResources)
+	}
+	parts := 0
+	for _, res := range s.Resources {
+		if res == nil {
+			continue // a file may have null here
+		}
+		parts += len(res.Subjects) + len(res.Shelves)
+		for _, waits := range res.Waits {
+			parts += len(waits)
+		}
+	}
+	if parts > MaxParts {
+		return fmt.Errorf("the picture at record %d has more than the %d subjects, stores and waits that can be shown",
+			s.Seq, MaxParts)
+	}
+	return nil
 }

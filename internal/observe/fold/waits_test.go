@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
@@ -14,26 +13,13 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// waitsNow returns the points of the waits that have begun and not ended, with their subjects, and how many of each.
+// waitsNow returns how many waits have begun and not ended, by point and subject.
 func waitsNow(records []probe.Record) map[string]int {
 	now := map[string]int{}
 	for key, waits := range folded(records).Resources["pods"].Waits {
 		now[key] = len(waits)
 	}
 	return now
-}
-
-func TestAWaitSaysWhoWaitsSinceWhenAndWhere(t *testing.T) {
-	s := folded(in(
-		rec(probe.WatcherAdded, "w3", "", "", 1, 10),
-		rec(probe.InputBlocked, "w3", "ADDED", "a", 7),
-	))
-	want := map[string][]Wait{"InputBlocked w3": {{
-		Seq: 2, T: int64(time.Millisecond), Point: "InputBlocked", Kind: "room", Subject: "w3",
-		Lane: "cacher.dispatchEvents",
-		On:   "input", Token: Token{"ADDED", "a", 7},
-	}}}
-	assert.NoDiff(t, want, s.Resources["pods"].Waits, "waits")
 }
 
 func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
@@ -52,9 +38,8 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 		{"gone", in(opened, blocked, rec(probe.WatcherRemoved, "w3", "", "", 0)), nil},
 		{"a gap", append(in(opened, blocked), probe.Record{Seq: 12, Point: probe.RVAdvanced, Resource: "pods"}), nil},
 		{"late word", in(blocked, rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 0, 10)), nil},
-		{"write after write", in(opened,
-			rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 1, 10), rec(probe.FrameWritten, "w3", "ADDED", "a", 7, 80,
-				1),
+		{"write after write", in(opened, rec(probe.ResultReceived, "w3", "ADDED", "a", 7, 1, 10),
+			rec(probe.FrameWritten, "w3", "ADDED", "a", 7, 80, 1),
 			rec(probe.ResultReceived, "w3", "ADDED", "b", 8, 0, 10)), map[string]int{"ResultReceived w3": 1}},
 		{"the hand-over before it, reported late", in(
 			rec(probe.ListenerAdded, "l1", "", "", 0), rec(probe.AddBlocked, "l1", "MODIFIED", "default/a", 8),
@@ -86,32 +71,34 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 	}
 }
 
-// TestQuietLanesAreCountedAsLoudOnes lets the same happen twice: with every lane loud, and with lanes that become loud
-// and quiet on the way. Counters and queues are the same in the end, and a goroutine that waits is shown as waiting.
-func TestQuietLanesAreCountedAsLoudOnes(t *testing.T) {
+// TestAQuietLaneIsShownAsALoudOne plays the same moments twice: with every lane loud, and with lanes that become loud
+// and quiet on the way. In the end each lane is as full in both pictures, and both show the same goroutines waiting.
+// Once someone looks at a lane, its queues are the same, too.
+func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
-		loud, quiet := happened(seed, 0), happened(seed, 1)
-		for _, point := range []string{"InputSent", "InputReceived", "ResultSent", "ResultReceived"} {
-			got, want := quiet.Points[point], loud.Points[point]
-			require.Equal(t, want, got, point)
-		}
+		loud, quiet, looked := happened(seed, 0, false), happened(seed, 1, false), happened(seed, 1, true)
 		for id, want := range loud.Subjects {
+			longest := int64(0)
 			for name, queue := range want.Queues {
-				got := quiet.Subjects[id].queue(name)
-				require.True(t, got.Len == queue.Len && got.Sent == queue.Sent && got.Received == queue.Received &&
-					(got.Len <= 0 || got.Cap == queue.Cap), "%s of %s: got %+v, want %+v", name, id, got, queue)
+				longest = max(longest, queue.Len)
+				got := looked.Subjects[id].queue(name)
+				require.True(t, got.Len == queue.Len && (got.Len <= 0 || got.Cap == queue.Cap),
+					"%s of %s: got %+v, want %+v", name, id, got, queue)
 			}
-		}
-		for _, key := range []string{"ResultBlocked w1", "ResultBlocked w2", "ResultBlocked w3"} {
-			got, want := len(quiet.Waits[key]), len(loud.Waits[key])
-			require.Equal(t, want, got, "%s: got %d waits, want %d", key, got, want)
+			fill := quiet.Subjects[id].Fill
+			require.True(t, (fill == 0) == (id == "w1") && (fill == 0 || fill == 1+10*longest),
+				"%s is %d full, with %d in a queue", id, fill, longest)
+			for _, res := range []*Resource{quiet, looked} {
+				require.Equal(t, len(loud.Waits["ResultBlocked "+id]), len(res.Waits["ResultBlocked "+id]), id)
+			}
 		}
 	})
 }
 
-// happened returns the picture of three watchers after what the seed chooses, if limit of them are loud; 0: all.
-func happened(seed uint64, limit int) *Resource {
+// happened returns the picture of three watchers after moments that the seed chooses. limit of the watchers are loud;
+// 0: all. At the end someone looks at each of them and, unless looks is true, then at w1 alone.
+func happened(seed uint64, limit int, looks bool) *Resource {
 	random := rand.New(rand.NewPCG(seed, 0))
 	log := probe.NewLog(clock.RealClock{}, 1<<12)
 	log.LimitLoud(limit, nil)
@@ -122,7 +109,9 @@ func happened(seed uint64, limit int) *Resource {
 	}
 	var watchers []*watcher
 	for i := range 3 {
-		w := &watcher{p: probe.New(log).Resource("pods").Lane(fmt.Sprint("w", i+1))}
+		w := &watcher{}
+		lengths := func() (int, int, int) { return w.input, w.result, 10 }
+		w.p = probe.New(log).Resource("pods").Lane(fmt.Sprint("w", i+1), lengths)
 		w.p.At(probe.WatcherAdded, "", 1, 10)
 		watchers = append(watchers, w)
 	}
@@ -130,7 +119,7 @@ func happened(seed uint64, limit int) *Resource {
 		w := watchers[random.IntN(len(watchers))]
 		switch n := random.IntN(12); {
 		case n == 0:
-			log.SumLanes()
+			log.LookAtCrowd()
 		case n == 1:
 			log.Look("pods", w.p.ID())
 		case n < 6 && w.input < 10:
@@ -141,18 +130,39 @@ func happened(seed uint64, limit int) *Resource {
 			w.p.Event(probe.ResultBlocked, "ADDED", "default/a", 1)
 		case n < 9 && w.input > 0 && w.result < 10:
 			w.input--
+			w.p.Event(probe.InputReceived, "ADDED", "default/a", 1, w.input, 10)
 			w.result++
 			w.blocked = false
-			w.p.Event(probe.InputReceived, "ADDED", "default/a", 1, w.input, 10)
 			w.p.Event(probe.ResultSent, "ADDED", "default/a", 1, w.result, 10)
 		case n >= 9 && w.result > 0:
 			w.result--
 			w.p.Event(probe.ResultReceived, "ADDED", "default/a", 1, w.result, 10)
 		}
 	}
-	log.SumLanes()
+	for _, w := range watchers {
+		log.Look("pods", w.p.ID())
+		if !looks {
+			log.Look("pods", "w1") // w1 is the only one now
+		}
+	}
+	log.LookAtCrowd()
 	state := New()
 	records, _ := log.Since(nil, 0, 1<<12)
 	state.Apply(records)
 	return state.Resources["pods"]
+}
+
+// The fold ignores a record of a crowd that is about other watchers, or whose text is no list of bytes.
+func TestACrowdThatIsNotKnown(t *testing.T) {
+	for _, test := range []struct {
+		watchers int
+		fill     string
+		want     int64
+	}{{2, "ATM=", 51}, {3, "ATM=", 0}, {2, "ATM", 0}, {2, "A_M=", 0}, {2, "Af8=", 101}, {2, "AQ==", 0}} {
+		crowd := rec(probe.CrowdLookedAt, "", "", "", 0, test.watchers, 1)
+		crowd.Texts = probe.NewTexts(map[string]string{"fill": test.fill})
+		state := folded(in(rec(probe.WatcherAdded, "w10", "", "", 1, 10), rec(probe.WatcherAdded, "w9", "", "", 1, 10),
+			crowd))
+		assert.Equal(t, test.want, state.Resources["pods"].Subjects["w9"].Fill, "%+v", test)
+	}
 }

@@ -1,5 +1,5 @@
-// Package hold is what people may do to the running world: hold it and resume it hop by hop, close the gate at one
-// station, stop, slow, hurry and move its clock.
+// Package hold lets people act on the running world: hold it and resume it hop by hop, close the gate at one station,
+// and stop, slow, hurry or move its clock.
 //
 // Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. Doing only one would mislead: with the
 // gate closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,
@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/observe/worldclock"
@@ -27,40 +29,41 @@ import (
 const (
 	// Unattended is how long a hold lasts with no page open, unless the caller of Hold says otherwise.
 	Unattended = 5 * time.Minute
-	// MaxUnattended is the longest that can be said.
+	// MaxUnattended is the longest such time that a caller may ask for.
 	MaxUnattended = 24 * time.Hour
 
 	watchdogPeriod = time.Second
 )
 
-// Config says what the world consists of.
+// Config lists the parts of the world.
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
 	// Patience is the clock of requests from outside, and of the watchdog. It never stops, and never runs slower than
-	// the wall's; of a program that is stopped as a whole it counts nothing, so that is no time unattended.
+	// the wall's clock. While the whole program is stopped, as by a debugger, this clock stops too, so that time does
+	// not count as unattended.
 	Patience *worldclock.Clock
-	// Say is called with one line when the watchdog resumes the world.
+	// Say receives one line when the watchdog resumes the world.
 	Say func(line string)
 }
 
-// World is held, or not. All methods are safe for concurrent use.
+// World is the running world, which can be held. All methods are safe for concurrent use.
 type World struct {
 	// Set by New, never changed.
 	config Config
 
-	changes atomic.Uint64 // of what is below; the gate counts its own
+	changes atomic.Uint64 // counts changes of the fields below; the gate counts its own
 
 	mu         sync.Mutex // guards the fields below; taken before the gate's and the clock's
 	held       bool
-	since      time.Time     // on the wall
-	stopped    bool          // the clock, by a caller that wanted just that
-	running    bool          // the clock was let run although the world is held
-	ended      bool          // for good
-	attending  int           // pages that are open
-	seen       time.Time     // when the last of them was closed, or a command came; on the wall
-	unattended time.Duration // how long to wait from then
-	letGo      string        // why the watchdog has; "" as long as it has not
+	since      time.Time     // when the hold began, on the patience clock
+	stopped    bool          // whether a caller stopped the clock alone
+	running    bool          // whether the clock runs although the world is held
+	ended      bool          // whether the gate is open for good
+	attending  int           // open pages
+	seen       time.Time     // when the last page was closed or the last command came, on the patience clock
+	unattended time.Duration // the watchdog's wait after seen
+	letGo      string        // why the watchdog resumed the world, "" if it did not
 }
 
 // New returns a world that is not held.
@@ -68,8 +71,8 @@ func New(config Config) *World {
 	return &World{config: config, seen: config.Patience.Now(), unattended: Unattended}
 }
 
-// Hold stops the clock and holds every goroutine at its next point. unattended is how long that lasts when no page is
-// open; 0: [Unattended].
+// Hold stops the clock and holds every goroutine at its next point. If no page is open, the hold lasts for unattended;
+// 0: [Unattended].
 func (w *World) Hold(unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,11 +81,11 @@ func (w *World) Hold(unattended time.Duration) {
 		w.held, w.since, w.letGo = true, w.config.Patience.Now(), ""
 	}
 	w.running = false
-	w.setClockLocked() // the clock first: from here on nothing can time out
+	w.setClockLocked() // the clock first: from here on no wait can time out
 	w.config.Gate.Hold()
 }
 
-// HoldAt closes the gate at one station, or for one subject there. The clock is left alone.
+// HoldAt closes the gate at one station, or for one subject there. It does not touch the clock.
 func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,8 +94,9 @@ func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.config.Gate.Close(s)
 }
 
-// Release lets the world go, and the clock be what it was. Gates that were closed at single stations stay closed: what
-// they do to the running world is what they were closed for. If the world is not held, Release opens them.
+// Release resumes the world, and sets the clock back to what it was before the hold. Gates that were closed at single
+// stations stay closed: the viewer closed them to see their effect on the running world. If the world is not held,
+// Release opens them.
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,14 +118,14 @@ func (w *World) ReleaseAt(s probe.Query) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked lets the clock run again. It is called when the gate is open: had the clock run first, the goroutines
-// that are held would have lost time.
+// runOnLocked lets the clock run again. Call it only after the gate has opened: if the clock ran first, the goroutines
+// that are held would lose time.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
 	w.setClockLocked()
 }
 
-// Step lets those whom hop selects pass one point each, and returns how many that were.
+// Step lets each goroutine that hop selects pass one point, and returns how many these were.
 func (w *World) Step(hop probe.Query) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +133,7 @@ func (w *World) Step(hop probe.Query) int {
 	return w.config.Gate.Step(hop)
 }
 
-// SetPaused stops the clock or lets it run. While the world is held that concerns the hold only: afterwards the clock
+// SetPaused stops the clock or lets it run. In a held world this lasts only as long as the hold: afterwards the clock
 // is what it was before.
 func (w *World) SetPaused(paused bool) {
 	w.mu.Lock()
@@ -142,7 +146,8 @@ func (w *World) SetPaused(paused bool) {
 	w.setClockLocked()
 }
 
-// SetSpeed sets how fast the clock runs when it runs. The error is that it cannot run that fast or that slowly.
+// SetSpeed sets how fast the clock runs when it runs. It returns an error if the clock cannot run that fast or that
+// slowly.
 func (w *World) SetSpeed(speed float64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,20 +158,21 @@ func (w *World) SetSpeed(speed float64) error {
 	return w.config.Patience.SetSpeed(max(1, speed))
 }
 
-// Advance moves the clock by d, whether it runs or stands, and returns when it is there.
+// Advance moves the clock by d, whether it runs or not, and returns when it is there.
 func (w *World) Advance(d time.Duration) {
 	w.config.Clock.Advance(d)
 	w.config.Patience.Advance(d)
 	w.changes.Add(1)
 }
 
-// setClockLocked makes the clock stand or run as it should.
+// setClockLocked stops the clock or lets it run, as the fields require.
 func (w *World) setClockLocked() {
 	w.changes.Add(1)
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
 }
 
-// Attend says that a page is open from which the world can be resumed, until the returned function is called, once.
+// Attend counts a page that is open, from which its viewer can resume the world. The page calls leave once, when it is
+// closed.
 func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,18 +185,11 @@ func (w *World) Attend() (leave func()) {
 	})
 }
 
-// Leave says that the holder is about to go, and how long to wait for another; 0: [Unattended].
-func (w *World) Leave(unattended time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.attendLocked(unattended)
-}
-
 func (w *World) attendLocked(unattended time.Duration) {
 	w.seen, w.unattended = w.config.Patience.Now(), cmp.Or(unattended, Unattended)
 }
 
-// Run is the watchdog. When ctx is done it opens the gate for good, so that what is to end can.
+// Run is the watchdog. When ctx is done, it opens the gate for good, so that every goroutine can end.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
@@ -205,14 +204,15 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look opens the gate if no page is left that could.
+// look resumes the world if no page is left that could, and prints why.
 func (w *World) look() {
 	if reason := w.forsaken(); reason != "" {
 		w.config.Say(reason)
 	}
 }
 
-// forsaken opens the gate if no page has been there for long enough, and says so; otherwise it returns "".
+// forsaken opens the gate if no page has been open for long enough, and returns a sentence about that; otherwise it
+// returns "".
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,10 +232,10 @@ func (w *World) forsaken() string {
 	return w.letGo
 }
 
-// Changes returns a number that is another one whenever [World.Status] may be, but for the passing of time.
+// Changes returns a number that changes whenever [World.Status] may, except by the passing of time.
 func (w *World) Changes() uint64 { return w.changes.Load() + w.config.Gate.Changes() }
 
-// Stations returns those at which goroutines can be held by a gate of their own, in path order.
+// Stations returns, in path order, the stations at which a gate of their own can hold goroutines.
 func Stations() []probe.Station {
 	var list []probe.Station
 	for _, station := range probe.Stations {
@@ -246,4 +246,152 @@ func Stations() []probe.Station {
 		}
 	}
 	return list
+}
+
+// Status is the state of the hold and of the clock. It marshals to JSON.
+type Status struct {
+	probe.GateState
+	Since      time.Time       `json:"since,omitzero"` // when the hold began, on the patience clock
+	Clock      Clock           `json:"clock"`
+	Stations   []probe.Station `json:"stations"`   // the stations that can have a gate
+	Attending  int             `json:"attending"`  // open pages
+	Unattended string          `json:"unattended"` // the length of a hold when no page is open
+	LetGo      string          `json:"letGo,omitempty"`
+}
+
+// Clock is the world's clock.
+type Clock struct {
+	worldclock.State
+	Next []worldclock.Due `json:"next"` // the next timers
+}
+
+// shownTimers is how many timers a status lists.
+const shownTimers = 5
+
+// Status returns the present state.
+func (w *World) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := Status{
+		GateState: w.config.Gate.State(),
+		Clock:     Clock{State: w.config.Clock.State(), Next: w.config.Clock.Upcoming(shownTimers)},
+		Stations:  Stations(), Attending: w.attending, Unattended: w.unattended.String(), LetGo: w.letGo,
+	}
+	if s.Held {
+		s.Since = w.since
+	}
+	return s
+}
+
+// Usual reports whether the world is untouched: nothing is held, and its clock runs like the wall's.
+func (s *Status) Usual() bool {
+	return !s.Held && len(s.Gates) == 0 && !s.Clock.Paused && s.Clock.Speed == 1 && s.LetGo == ""
+}
+
+const (
+	walkRounds = 400                   // goroutines that a walk may release: a queue holds many other changes
+	walkTick   = 10 * time.Millisecond // the pause between two looks at the world
+	walkLooks  = 20                    // the most looks while another goroutine is in front of the object
+	walkGrace  = 4                     // the most after that goroutine has moved: the object may then move, too
+	walkWait   = 400                   // the most while no goroutine is in front of the object
+	walkRecent = 4000                  // records that the walk searches for its object
+)
+
+// walk moves one object or version through the held world.
+type walk struct {
+	log         *probe.Log
+	probe.Query // the walk's subject: an object or a version, in a resource
+}
+
+// Walk moves an object or a version to its next point at which a goroutine is held and which the log records. If the
+// object waits in a queue, Walk releases the goroutine that will take it, and no other. ends is why the walk ended
+// elsewhere than at a point. The only error is ctx's.
+func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (ends string, err error) {
+	return (&walk{log, what}).run(ctx, w)
+}
+
+func (w *walk) run(ctx context.Context, world *World) (ends string, err error) {
+	began, status := w.log.Last(), world.Status()
+	before, next := w.newest(&status), probe.Query{Key: w.Key, RV: w.RV}
+	var front *probe.Waiting // the goroutine that next releases; nil: the one with the walked object
+	for range walkRounds {
+		world.Step(next)
+		moved := 0
+		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
+			if err := routine.Sleep(ctx, clock.RealClock{}, walkTick); err != nil {
+				return "", err
+			}
+			status = world.Status()
+			if w.ran(began) {
+				return "its handler has run", nil
+			}
+			if w.newest(&status) > before || !status.Held && len(status.Gates) == 0 {
+				return "", nil
+			}
+			stands := func(each probe.Waiting) bool { return each.Seq == front.Seq }
+			if front != nil && !slices.ContainsFunc(status.Waiting, stands) {
+				moved++
+			}
+		}
+		if front = w.inFront(&status); front == nil {
+			break
+		}
+		next = probe.Query{Station: front.Station, Resource: front.Resource, Subject: front.Subject,
+			Key: front.Key, RV: front.RV}
+	}
+	return "it is held nowhere: it has come to its end, or waits for a timer", nil
+}
+
+// has reports whether the walk follows the object or the version.
+func (w *walk) has(key string, rv uint64) bool {
+	return w.Key != "" && probe.ObjectKey(key) == probe.ObjectKey(w.Key) || w.RV != 0 && rv == w.RV
+}
+
+// newest returns the newest record at which a goroutine is held with the walked object, 0 if there is none.
+func (w *walk) newest(status *Status) (seq uint64) {
+	for _, each := range status.Waiting {
+		if w.has(each.Key, each.RV) {
+			seq = max(seq, each.Seq)
+		}
+	}
+	return seq
+}
+
+// ran reports whether a handler was called with the walked object after the record began.
+func (w *walk) ran(began uint64) bool {
+	for r := range w.log.Between(began, w.log.Last()) {
+		if r.Point == probe.HandlerCalled && w.has(r.Key, r.RV) {
+			return true
+		}
+	}
+	return false
+}
+
+// inFront returns the held goroutine that comes next on the path after the walked object, nil if there is none.
+func (w *walk) inFront(status *Status) (first *probe.Waiting) {
+	last := w.log.Last()
+	var at probe.Point // the point of the walked object's newest record
+	for r := range w.log.Between(max(last, walkRecent)-walkRecent, last) {
+		if w.has(r.Key, r.RV) {
+			at = onPath(r.Point, r.Subject)
+		}
+	}
+	var least probe.Point
+	for i := range status.Waiting {
+		each := &status.Waiting[i]
+		order := onPath(each.Point, each.Subject)
+		here := each.Resource == "" || each.Resource == w.Resource
+		if here && !w.has(each.Key, each.RV) && order >= at && (first == nil || order < least) {
+			first, least = each, order
+		}
+	}
+	return first
+}
+
+// onPath returns the point's place on the path, itself a point: the cache's own reflector comes before the ring.
+func onPath(point probe.Point, subject string) probe.Point {
+	if subject == "cacher" && point == probe.ReflectorReceived {
+		return probe.RingAppend
+	}
+	return point
 }

@@ -21,10 +21,14 @@ const (
 	// PredicateChosen: the registry has turned selectors, namespace and name into one key and one predicate. Texts:
 	// scope, labels, fields.
 	PredicateChosen
-	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises.
+	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises; request
+	// is the record of the request that asked for it, 0 if none did. Args: request.
 	TxnCommitted
 	// TxnConflict: another writer wrote the key first: nothing was written.
 	TxnConflict
+	// WriteRefused: a write named another version than the one that is stored: nothing was written, its client gets
+	// 409. Texts: version.
+	WriteRefused
 	// RangeRead: one range of keys was read at one revision. Args: n.
 	RangeRead
 	// EtcdLookedAt: etcd's leader, the size of its database, or whether it refuses writes (refuses is 1) has changed
@@ -103,9 +107,12 @@ const (
 	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it is
 	// closed.
 	WatcherForced
-	// WatcherSummed: the watcher is one of many, and quiet; so many routine moments were counted and not reported since
-	// its last sum. Args: InputSent, InputReceived, ResultSent, ResultReceived.
-	WatcherSummed
+	// WatcherLookedAt: someone looks at one of many watchers: so much is in its channels, and from here on every moment
+	// of it is reported. Args: input, result.
+	WatcherLookedAt
+	// CrowdLookedAt: how full each watcher is, in the order in which they began, in base64: 0 if all its moments are
+	// reported, else 1 for empty to 101 for full. Args: watchers, quiet. Texts: fill.
+	CrowdLookedAt
 	// WatcherRemoved: result is closed; the watcher sends nothing more.
 	WatcherRemoved
 	// InputBlocked: the input is full: the dispatcher waits for this watcher as long as the budget lasts.
@@ -217,6 +224,7 @@ const (
 	FieldDid      Field = "did"
 	FieldError    Field = "error"
 	FieldFields   Field = "fields"
+	FieldFill     Field = "fill"
 	FieldFrom     Field = "from"
 	FieldHealth   Field = "health"
 	FieldInformer Field = "informer"

@@ -4,17 +4,20 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"listwatch/internal/observe/routine"
 )
 
-// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The
-// moment itself is written down before, so the picture shows where each goroutine is. And because real goroutines
-// really stop, the queues behind them fill up as they would behind any slow one.
+// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The log
+// has the moment by then, so the picture shows where each goroutine is. Real goroutines stop, so the queues behind them
+// fill up as they would behind any slow one.
 //
 //	            open            closed at station "watcher"                 the world is held
-//	sender      ──●──►  queue   ──●──►  queue [▮▮▮▮▮▮▮▮▮▮]  10/10           ──●┃
+//	sender      ──●──►  queue   ──●──►  queue [■■■■■■■■■■]  10/10           ──●┃
 //	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
 // There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.
@@ -28,55 +31,56 @@ import (
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
-	closed  atomic.Bool   // a goroutine may have to be held; written under mu, and all that an open gate costs
-	changes atomic.Uint64 // counts what [Gate.State] would show
-	names   *Names        // of its log; set by NewLog, never changed
+	closed  atomic.Bool   // whether the gate may have to hold a goroutine; written under mu; read at each point
+	changes atomic.Uint64 // possible changes of the result of [Gate.State]
+	names   *Names        // the names of the gate's log; set by NewLog, never changed
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is held
-	world   bool       // held as a whole
-	ended   bool       // open for good
-	gates   []Query    // closed, whatever the world is
-	opened  []Query    // open, although the world is held
-	waiting []*waiter  // in the order in which they came
+	world   bool       // whether the whole world is held
+	ended   bool       // whether the gate is open for good
+	gates   []Query    // where the gate is closed, whether or not the world is held
+	opened  []Query    // where the gate is open although the world is held
+	waiting []*waiter  // the paused goroutines in the order in which they came
 }
 
 // waiter is one goroutine that is paused at the gate.
 type waiter struct {
 	record  Record
-	since   time.Time     // on the wall: the world's clock may be stopped
+	since   time.Time     // on the wall's clock: the world's clock may be stopped
 	passed  chan struct{} // closed, once, by the goroutine that releases it, under Gate.mu; nothing is sent
 	callers []uintptr
 }
 
-// Holdable reports whether a goroutine can be held at the point. One that is about to wait for room or a taker is
-// not held on top of that: it waits, as the moment says.
+// Holdable reports whether a goroutine can be held at the point. A goroutine that is about to wait for room or for a
+// taker is not held on top of that, because the moment announces a wait.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	onOther := info.Waits == ForRoom || info.Waits == ForTaker
 	return !info.Locked && info.Passes == "" && !onOther
 }
 
-// onlyLooks reports whether a moment is that of a request that reads. A watch is opened by reading, too; what then
-// flows in it is held like everything else.
+// onlyLooks reports whether a moment belongs to a request that only reads. Opening a watch is a read, too, but the gate
+// holds everything that then flows in it.
 func onlyLooks(r *Record) bool {
 	return (r.Point == RequestReceived || r.Point == RequestAnswered) && r.Texts.Get(FieldMethod) == "GET"
 }
 
-// Hold closes the gate for the whole world, stations that were opened on their own included.
+// Hold closes the gate for the whole world, and so for stations that were opened on their own.
 func (g *Gate) Hold() { g.change(func() { g.world, g.opened = true, nil }) }
 
-// Unhold lets the world go. Where the gate was closed on its own it stays so.
+// Unhold lets the world go. Stations that were closed on their own stay closed.
 func (g *Gate) Unhold() { g.change(func() { g.world, g.opened = false, nil }) }
 
 // Release opens the gate for every goroutine.
 func (g *Gate) Release() { g.change(func() { g.world, g.opened, g.gates = false, nil, nil }) }
 
-// Close closes the gate for what q means.
+// Close closes the gate for the goroutines that q selects.
 func (g *Gate) Close(q Query) {
 	g.change(func() { g.opened, g.gates = without(g.opened, q), append(without(g.gates, q), q) })
 }
 
-// Open opens the gate for what q means, also while the world is held: then that station runs on its own.
+// Open opens the gate for the goroutines that q selects, even while the world is held: then that station runs on its
+// own.
 func (g *Gate) Open(q Query) {
 	g.change(func() {
 		g.gates = without(g.gates, q)
@@ -86,10 +90,11 @@ func (g *Gate) Open(q Query) {
 	})
 }
 
-// End opens the gate for good: from now on it holds no goroutine, whatever is asked. For the end of the program.
+// End opens the gate for good, before the program ends: from now on the gate holds no goroutine, whatever a caller
+// closes.
 func (g *Gate) End() { g.change(func() { g.ended = true }) }
 
-// change makes a change under the lock, and releases the goroutines that the gate no longer holds.
+// change runs make under the lock, and releases the goroutines that the gate no longer holds.
 func (g *Gate) change(make func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,8 +103,8 @@ func (g *Gate) change(make func()) {
 	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
 }
 
-// Step releases the goroutines that are held now at what q means, and returns how many these were. Each passes
-// exactly one point: the gate stays closed, and holds it at the next one.
+// Step releases the held goroutines that q selects, and returns how many these were. Each passes exactly one point: the
+// gate stays closed, and holds it at the next one.
 func (g *Gate) Step(q Query) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +113,7 @@ func (g *Gate) Step(q Query) int {
 	return before - len(g.waiting)
 }
 
-// wait returns when the goroutine that has reported r may continue. r is in the log already.
+// wait returns when the goroutine that has reported r may continue. The log has r already.
 func (g *Gate) wait(r Record) {
 	if !r.Point.Holdable() || onlyLooks(&r) {
 		return
@@ -118,7 +123,7 @@ func (g *Gate) wait(r Record) {
 	}
 }
 
-// enter returns what to wait for, nil for nothing.
+// enter returns a waiter whose passed channel the goroutine must await, nil if it may continue.
 func (g *Gate) enter(r Record) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,8 +148,8 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	return g.world && !progress(r) && !slices.ContainsFunc(g.opened, selected)
 }
 
-// progress reports whether a moment only passes on how far etcd is: about no object. The held world lets it go by, so
-// that it stands in front of no change; a gate that is closed on its own holds it.
+// progress reports whether a moment is about no object and shows only how far etcd is. A held world lets such moments
+// pass, so that none blocks the way of a change; a station that is closed on its own holds them.
 func progress(r *Record) bool {
 	return r.Key == "" && (r.Type == "BOOKMARK" || r.Point == Etcd3IncomingSent || r.Point == Etcd3IncomingReceived)
 }
@@ -166,10 +171,79 @@ func (g *Gate) letGoLocked(wanted func(*Record) bool) {
 // Closed reports whether the gate is closed anywhere.
 func (g *Gate) Closed() bool { return g.closed.Load() }
 
-// Changes returns a number that is another one whenever [Gate.State] may be.
+// Changes returns a number that changes whenever [Gate.State] may.
 func (g *Gate) Changes() uint64 { return g.changes.Load() }
 
 // without returns a copy of list that lacks one.
 func without[T any](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return reflect.DeepEqual(each, one) })
+}
+
+// callersOfAt is how many frames of a waiter's stack lie above the reporting function: runtime.Callers, enter, wait,
+// report, At.
+const callersOfAt = 5
+
+// GateState is the state of a gate.
+type GateState struct {
+	Held    bool      `json:"held"`    // whether the whole world is held
+	Gates   []Query   `json:"gates"`   // the stations that are closed on their own
+	Opened  []Query   `json:"opened"`  // the stations that are open although the world is held
+	Waiting []Waiting `json:"waiting"` // the goroutines that the gate holds, the longest first
+}
+
+// Waiting is one goroutine that is paused at the gate.
+type Waiting struct {
+	// The routine name if the point has one, otherwise "request" or the function that the goroutine runs.
+	Goroutine string  `json:"goroutine"`
+	Function  string  `json:"function"` // for example "cacher.(*Cacher).processEvent"
+	Line      string  `json:"line"`     // "incoming.go:22"
+	Station   Station `json:"station"`
+	Record            // the moment at which it is held; the key has the form "default/a"
+	Says      string  `json:"says"`    // the record's sentence
+	Seconds   float64 `json:"seconds"` // time since it was held, on the wall's clock
+}
+
+// State returns the gate's state. The caller owns it.
+func (g *Gate) State() GateState {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state := GateState{Held: g.world && !g.ended, Gates: append([]Query{}, g.gates...),
+		Opened: append([]Query{}, g.opened...), Waiting: []Waiting{}}
+	for _, w := range g.waiting {
+		state.Waiting = append(state.Waiting, w.describe(g.names))
+	}
+	return state
+}
+
+// describe names the waiting goroutine from its stack: the first function reported the moment, and the last one before
+// the functions that start goroutines is the goroutine's purpose.
+func (w *waiter) describe(names *Names) Waiting {
+	info := w.record.Point.Info()
+	held := Waiting{Station: info.Station, Record: w.record, Says: names.Sentence(&w.record),
+		Seconds: time.Since(w.since).Seconds()}
+	held.Key = ObjectKey(held.Key)
+	if lanes := info.Lanes(); len(lanes) == 1 {
+		held.Goroutine = lanes[0]
+	}
+	body := ""
+	frames := runtime.CallersFrames(w.callers)
+	for more := len(w.callers) > 0; more; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		if held.Function == "" {
+			held.Function, held.Line = routine.Place(frame)
+		}
+		if strings.HasPrefix(frame.Function, "net/http.") {
+			body = "request"
+			break
+		}
+		if strings.HasPrefix(frame.Function, "runtime") || strings.Contains(frame.Function, "/routine.") {
+			break
+		}
+		body, _ = routine.Place(frame)
+	}
+	if held.Goroutine == "" {
+		held.Goroutine = body
+	}
+	return held
 }

@@ -2,8 +2,13 @@ package probe
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -11,10 +16,11 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
 
-// line is three goroutines with two channels between them: what passes is reported as in a real station.
+// line is three goroutines with two channels between them. They report each value as a real station does.
 //
 //	source ─► ch "input", 10 ─► middle ─► ch "result", 10 ─► sink
 type line struct {
@@ -29,7 +35,7 @@ func newLine() *line {
 		result: make(chan int, 10)}
 }
 
-// run passes n values from end to end. The test waits for the end of that, also if it fails in a held world.
+// run passes n values from end to end. The test waits for the goroutines to end, even if it fails in a held world.
 func (l *line) run(t *testing.T, n int) *routine.Group {
 	ctx, group := t.Context(), &routine.Group{}
 	t.Cleanup(func() { l.log.Gate().Release(); group.Wait() })
@@ -67,7 +73,7 @@ func (l *line) counts() map[Point]int {
 	return counts
 }
 
-// where returns at which points goroutines are held, in path order.
+// where returns the points at which goroutines are held, in path order.
 func where(g *Gate) []Point {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,7 +92,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		gate.Hold()
 		group := l.run(t, 5)
 		synctest.Wait()
-		// The source's first value lies in input, so middle has it in hand, and nothing is in result yet.
+		// The source's first value lies in input, so middle holds that value, and result is still empty.
 		assert.EqualSlices(t, []Point{InputSent, InputReceived}, where(gate), "held at")
 		n := gate.Step(Query{})
 		assert.True(t, n == 2, "%d passed, want 2", n)
@@ -94,8 +100,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		assert.EqualSlices(t, []Point{InputSent, ResultSent, ResultReceived}, where(gate), "after one hop held at")
 		got := l.counts()
 		assert.True(t, got[InputSent] == 2 && got[InputReceived] == 1 && got[ResultSent] == 1 &&
-			got[ResultReceived] == 1 &&
-			got[FrameWritten] == 0, "after one hop reported: %v", got)
+			got[ResultReceived] == 1 && got[FrameWritten] == 0, "after one hop reported: %v", got)
 		gate.Release()
 		group.Wait()
 		assert.Equal(t, 5, l.counts()[FrameWritten], "values that arrived")
@@ -109,7 +114,7 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 		gate.Hold()
 		group := l.run(t, 5)
 		synctest.Wait()
-		gate.Step(Query{}) // 2 stands at InputSent, 1 at ResultSent and ResultReceived
+		gate.Step(Query{}) // 2 is held at InputSent, 1 at ResultSent and ResultReceived
 		synctest.Wait()
 		assert.Equal(t, 2, gate.Step(Query{Key: "/registry/pods/default/1"}), "passed with default/1")
 		synctest.Wait()
@@ -118,27 +123,6 @@ func TestOnlyTheFollowedObjectPasses(t *testing.T) {
 		assert.Equal(t, 1, gate.Step(Query{Station: Wire}), "passed at the wire")
 		gate.End()
 		group.Wait()
-	})
-}
-
-func TestBehindAClosedStationTheQueueFillsExactly(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLine()
-		gate := l.log.Gate()
-		gate.Close(Query{Station: Wire})
-		group := l.run(t, 100)
-		synctest.Wait()
-		assert.EqualSlices(t, []Point{ResultReceived}, where(gate), "held at")
-		// The sink holds one, result and input are full, and so are the hands of those who want to send.
-		assert.True(t, len(l.result) == 10 && len(l.input) == 10,
-			"queues: %d and %d, want 10 and 10", len(l.result), len(l.input))
-		got := l.counts()
-		assert.True(t, got[ResultReceived] == 1 && got[ResultSent] == 11 && got[InputReceived] == 12 &&
-			got[InputSent] == 22,
-			"reported: %v", got)
-		gate.Open(Query{Station: Wire})
-		group.Wait()
-		assert.Equal(t, 100, l.counts()[FrameWritten], "values that arrived")
 	})
 }
 
@@ -169,7 +153,7 @@ func TestInAHeldWorldAStationCanRun(t *testing.T) {
 		synctest.Wait()
 		assert.EqualSlices(t, []Point{ResultReceived}, where(gate), "held at")
 		assert.True(t, len(l.result) == 7, "result holds %d, want the 7 that the sink has not", len(l.result))
-		gate.Hold() // everything is held again
+		gate.Hold() // the gate holds everything again
 		gate.Step(Query{})
 		synctest.Wait()
 		assert.EqualSlices(t, []Point{FrameWritten}, where(gate), "held at")
@@ -184,11 +168,261 @@ func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 	log.Gate().Hold()
 	for _, point := range Points() {
 		if !point.Holdable() {
-			p.At(point, "default/a", 1) // returns, or the test never ends
+			p.At(point, "default/a", 1) // hangs if the gate holds the test
 		}
 	}
 	p.Texts(RequestReceived, []string{"GET", "/api/v1/pods"}, "", 0)
 	p.Texts(RequestAnswered, []string{"GET", "/api/v1/pods", "watch=1"}, "", 0)
 	n := len(log.Gate().State().Waiting)
 	assert.True(t, n == 0, "%d are held", n)
+}
+
+// quietLog returns a log in which one lane of pods is loud. told returns, point by point, the records since its last
+// call, with the lengths of channels.
+func quietLog() (log *Log, told func() string) {
+	log = NewLog(clock.RealClock{}, 1<<16)
+	log.LimitLoud(1, func(agent string) bool { return strings.HasPrefix(agent, "kubectl/") })
+	var seen uint64
+	return log, func() string {
+		records, _ := log.Since(nil, seen, 1<<16)
+		var words []string
+		for _, r := range records {
+			seen = r.Seq
+			word := strings.TrimSpace(r.Subject + " " + r.Point.String())
+			if r.Point.Info().Op == Look {
+				fill, _ := base64.StdEncoding.DecodeString(r.Texts.Get(FieldFill))
+				word += fmt.Sprintf(" %v %v", r.Args[:2], fill)
+			}
+			words = append(words, word)
+		}
+		return strings.Join(words, ", ")
+	}
+}
+
+// event reports all moments of one event at a watcher.
+func event(p *Probe) {
+	p.Event(InputSent, "ADDED", "default/a", 1, 1, 10)
+	p.Event(InputReceived, "ADDED", "default/a", 1, 0, 10)
+	p.Event(ResultSent, "ADDED", "default/a", 1, 1, 10)
+	p.Event(ResultReceived, "ADDED", "default/a", 1, 0, 10)
+	p.Event(FrameWritten, "ADDED", "default/a", 1, 80, 0)
+	p.At(WireFlushed, "default/a", 1)
+}
+
+func TestWhatAQuietLaneTells(t *testing.T) {
+	const (
+		whole = "w2 InputSent, w2 InputReceived, w2 ResultSent, w2 ResultReceived, w2 FrameWritten, w2 WireFlushed"
+		seen  = "w2 WatcherLookedAt [10 4] []" // someone looks at it
+		crowd = "CrowdLookedAt [2 1] [0 101]"
+	)
+	for _, test := range []struct {
+		name string
+		do   func(log *Log, p *Probe)
+		want string
+	}{
+		{"what is routine", func(_ *Log, p *Probe) { event(p) }, ""},
+		{"an ERROR", func(_ *Log, p *Probe) { p.Event(FrameWritten, "ERROR", "", 0, 80, 0) }, "w2 FrameWritten"},
+		{"how full it is, once if that is no news", func(log *Log, p *Probe) {
+			event(p)
+			log.LookAtCrowd()
+			log.LookAtCrowd()
+		}, crowd},
+		{"how full it is, again when others have come", func(log *Log, p *Probe) {
+			log.LookAtCrowd()
+			New(log).Resource("pods").Lane("w3", lengths(0, 1)).At(WatcherAdded, "", 1, 10)
+			log.LookAtCrowd()
+		}, crowd + ", w3 WatcherAdded, CrowdLookedAt [3 2] [0 101 11]"},
+		{"a wait, and its end", func(_ *Log, p *Probe) {
+			p.Event(ResultBlocked, "ADDED", "default/a", 1)
+			event(p)
+			event(p)
+		}, "w2 ResultBlocked, w2 ResultSent"},
+		{"the end of a wait during which it was loud", func(log *Log, p *Probe) {
+			p.Event(ResultBlocked, "ADDED", "default/a", 1)
+			log.Look("pods", "w2")
+			log.Look("pods", "w1")
+			log.LookAtCrowd()
+			event(p)
+			event(p)
+		}, "w2 ResultBlocked, " + seen + ", " + crowd + ", w2 ResultSent"},
+		{"that the dispatcher waits for it, and all from there on", func(_ *Log, p *Probe) {
+			p.Event(InputBlocked, "ADDED", "default/a", 2)
+			event(p)
+		}, seen + ", w2 InputBlocked, " + whole},
+		{"all, when someone looks", func(log *Log, p *Probe) { event(p); log.Look("pods", "w2"); event(p) },
+			seen + ", " + whole},
+		{"less, when others were looked at since", func(log *Log, p *Probe) {
+			log.Look("pods", "w2")
+			log.Look("pods", "w1")
+			log.LookAtCrowd()
+			event(p)
+		}, seen + ", " + crowd},
+		{"all, of a client that is always followed", func(_ *Log, p *Probe) {
+			p.Text(WireOpened, "kubectl/v1.37 watch", "", 0)
+			event(p)
+		}, seen + ", w2 WireOpened, " + whole},
+		{"all, while a gate is closed", func(log *Log, p *Probe) {
+			event(p)
+			log.Gate().Close(Query{Station: Etcd})
+			event(p)
+			log.Gate().Release()
+			log.LookAtCrowd()
+			event(p)
+		}, seen + ", " + whole + ", " + crowd},
+		{"its end, with what is late", func(_ *Log, p *Probe) {
+			event(p)
+			p.At(WatcherRemoved, "", 1)
+			p.Event(ResultReceived, "ADDED", "default/a", 1, 0, 10)
+		}, "w2 WatcherRemoved, w2 ResultReceived"},
+		{"all, when there is room for it", func(log *Log, p *Probe) {
+			log.lanes.open["pods"][0].probe.lane = log.lanes.open["pods"][0]
+			log.lanes.open["pods"][0].probe.At(WatcherRemoved, "", 1)
+			log.LookAtCrowd()
+			event(p)
+		}, "w1 WatcherRemoved, " + seen + ", " + whole},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			log, told := quietLog()
+			pods := New(log).Resource("pods")
+			first, p := pods.Lane("w1", lengths(0, 0)), pods.Lane("w2", lengths(10, 4))
+			first.At(WatcherAdded, "", 1, 10)
+			p.At(WatcherAdded, "", 1, 10)
+			require.Equal(t, "w1 WatcherAdded, w2 WatcherAdded", told(), "they begin with")
+			test.do(log, p)
+			assert.Equal(t, test.want, told())
+		})
+	}
+}
+
+func lengths(input, result int) Lengths {
+	return func() (int, int, int) { return input, result, 10 }
+}
+
+// TestTheCrowdIsInTheOrderOfTheLog lets watchers come and go while others look at them. A reader that counts the
+// records of beginnings and ends must have as many watchers as each record of the crowd.
+func TestTheCrowdIsInTheOrderOfTheLog(t *testing.T) {
+	log, _ := quietLog()
+	pods := New(log).Resource("pods")
+	var moments, looks sync.WaitGroup
+	stop := make(chan struct{}) // closed when all have come and gone
+	for i := range 4 {
+		moments.Go(func() {
+			for n := range 300 {
+				p := pods.Lane(fmt.Sprint("w", i, "-", n), lengths(i, n%10))
+				p.At(WatcherAdded, "", 1, 10)
+				event(p)
+				if n%3 > 0 {
+					p.At(WatcherRemoved, "", 1)
+				}
+			}
+		})
+	}
+	for _, look := range []func(){log.LookAtCrowd, func() { log.Look("pods", "w1-3") }} {
+		looks.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					look()
+				}
+			}
+		})
+	}
+	moments.Wait()
+	close(stop)
+	looks.Wait()
+	log.LookAtCrowd()
+	open, seen := 0, 0
+	for r := range log.Between(log.Oldest()-1, log.Last()) {
+		switch r.Point {
+		case WatcherAdded:
+			open++
+		case WatcherRemoved:
+			open--
+		case CrowdLookedAt:
+			seen++
+			fill, err := base64.StdEncoding.DecodeString(r.Texts.Get(FieldFill))
+			require.True(t, err == nil && r.Args[0] == open && len(fill) == open,
+				"%d are open, and it is of %v, %d bytes", open, r.Args, len(fill))
+		}
+	}
+	assert.True(t, seen > 0, "no record of the crowd")
+}
+
+// If there are more watchers than a record has room for, it still has their number, and its text is as long as the log
+// allows.
+func TestACrowdHasABound(t *testing.T) {
+	log, _ := quietLog()
+	for i := range MaxCrowd + 100 {
+		New(log).Resource("pods").Lane(fmt.Sprint("w", i), lengths(5, 0)).At(WatcherAdded, "", 1, 10)
+	}
+	log.LookAtCrowd()
+	records, _ := log.Since(nil, log.Last()-1, 1)
+	fill, err := base64.StdEncoding.DecodeString(records[0].Texts.Get(FieldFill))
+	require.NoError(t, err)
+	assert.EqualSlices(t, []int{MaxCrowd + 100, MaxCrowd + 99, MaxCrowd, 0, 51},
+		[]int{records[0].Args[0], records[0].Args[1], len(fill), int(fill[0]), int(fill[MaxCrowd-1])})
+}
+
+// tail reads a log to its end while others write, and returns the records that it saw. They are in order, with gaps
+// where the writers overran tail.
+func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
+	seen := map[uint64]Record{}
+	var seq uint64
+	var last Record
+	for batch := []Record(nil); ; {
+		ended := done.Load()
+		var ok bool
+		batch, ok = log.Since(batch[:0], seq, 100)
+		if !ok {
+			seq = max(seq, log.Oldest()-1)
+			continue
+		}
+		for _, r := range batch {
+			if seq++; r.Seq != seq {
+				t.Errorf("after %d the log shows %d", seq-1, r.Seq)
+				return seen
+			}
+			assert.True(t, r.Time >= last.Time, "record %d was made %v before record %d", r.Seq, last.Time-r.Time,
+				last.Seq)
+			seen[r.Seq], last = r, r
+		}
+		if ended && len(batch) == 0 {
+			return seen
+		}
+	}
+}
+
+// TestReadersSeeTheSameLogWhileItIsWritten overruns small logs with many writers, so that the log reuses its blocks
+// again and again.
+func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
+	const writers, each = 4, 20000
+	log := NewLog(clock.RealClock{}, 2000)
+	var writing, reading sync.WaitGroup
+	var done atomic.Bool
+	seen := make([]map[uint64]Record, 2)
+	for i := range seen {
+		reading.Go(func() { seen[i] = tail(t, log, &done) })
+	}
+	for range writers {
+		p := New(log).Subject("w")
+		writing.Go(func() {
+			for n := range each {
+				p.Event(InputSent, "ADDED", "default/a", uint64(n), n, n)
+			}
+		})
+	}
+	writing.Wait()
+	done.Store(true)
+	reading.Wait()
+	for seq, r := range seen[0] {
+		require.True(t, r.Args[0] == int(r.RV) && r.Args[1] == int(r.RV) && r.Subject == "w" && r.Point == InputSent,
+			"record %d is a mixture of two: %+v", seq, r)
+		other, ok := seen[1][seq]
+		require.True(t, !ok || other == r, "one reader sees %+v, the other %+v", r, other)
+	}
+	if last := log.Last(); last != writers*each || len(seen[0]) == 0 || seen[0][last].Seq != last {
+		t.Errorf("last: got %d, want %d, and every reader to see it", last, writers*each)
+	}
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Point names one line of the program at which a moment is reported.
+// Point names the one line of the program that reports a moment.
 type Point uint16
 
-// Station is a place on the path of an event. The names are those of the page's data-station attributes.
+// Station is a place on the path of an event. Its values are the page's data-station attributes.
 type Station string
 
 // The stations, in the order in which an event meets them.
@@ -35,11 +35,11 @@ const (
 	Workqueue Station = "workqueue"
 )
 
-// Stations lists every station in path order.
+// Stations lists every station, in path order.
 var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer,
 	Processor, Listener, Handler, Workqueue}
 
-// Op says what a moment does to the picture. The fold needs no more than this and the args.
+// Op is what a moment does to the picture. The fold needs nothing but this and the args.
 type Op string
 
 // The operations.
@@ -49,65 +49,65 @@ const (
 	// Open makes the subject appear; Close makes it vanish with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
-	// Sum adds to what was reported of the subject what was not: its args are how often each of the points happened
-	// after which they are named.
-	Sum Op = "sum"
-	// Send and Recv move one token into and out of the queue of the subject. They are reported by the two sides of
-	// a channel without a common lock, so a Recv may come in the log before its Send: a channel holds
-	// max(0, sends-receives) tokens, and its k-th receive takes its k-th send. Their args are "len cap" as the
-	// reporting side saw them; only cap is kept.
+	// Look sets the lengths of queues that do not report every moment: those of one subject by args that are named like
+	// the queues, or those of all subjects in a text. Only the log itself reports it.
+	Look Op = "look"
+	// Send and Recv move one token into and out of the queue of the subject. The two sides of a channel report them
+	// without a common lock, so the log may have a Recv before its Send: a channel holds max(0, sends-receives) tokens,
+	// and its k-th receive takes its k-th send. Their args are "len cap" as the reporting side saw them; only cap is
+	// kept.
 	Send Op = "send"
 	Recv Op = "recv"
-	// Push and Pop are Send and Recv of a queue that a lock or a single goroutine keeps in order. Their args are
-	// "len cap" after the fact, and len is the truth, because one Pop may take several tokens. cap 0: unbounded.
+	// Push and Pop are Send and Recv of a queue that a lock or a single goroutine protects. Their args are "len cap"
+	// after the fact, and the fold takes len as it is, because one Pop may take several tokens. cap 0: unbounded.
 	Push Op = "push"
 	Pop  Op = "pop"
 )
 
-// Wait says what a goroutine waits for from a moment on. What waits for work is idle; everything else is held up.
+// Wait is what a goroutine waits for from a moment on. A goroutine that waits for work is idle; every other wait holds
+// it up.
 type Wait string
 
 // The waits.
 const (
 	ForRoom    Wait = "room"    // a channel is full
 	ForTaker   Wait = "taker"   // no goroutine is at the other end of an unbuffered channel
-	ForVersion Wait = "version" // the cache is older than a reader wants
+	ForVersion Wait = "version" // the cache is older than the version that a reader wants
 	ForClient  Wait = "client"  // a write to the network has not returned
-	ForReturn  Wait = "return"  // of code that is not the station's own: a handler, a reconciliation
+	ForReturn  Wait = "return"  // code outside the station, a handler or a reconciliation, has not returned
 	ForWork    Wait = "work"    // there is nothing to do
 )
 
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
-// subject. One that has a key or a version to wait for ends with that. A goroutine that might have to wait for a
+// subject. A wait for a key or a version ends with a record of the same one. A goroutine that might have to wait for a
 // channel tries first, and reports only if that fails, so a channel that has room costs nothing.
 type Info struct {
-	Name    string  `json:"name"`    // of the Go constant
-	Station Station `json:"station"` // where on the path
+	Name    string  `json:"name"`    // the name of the Go constant
+	Station Station `json:"station"` // the place on the path
 	Op      Op      `json:"op"`
-	Opens   string  `json:"opens,omitempty"` // for Open: what kind of subject appears: "watchchan", "watcher", "listener"
-	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the data-queue name
-	Args    Words   `json:"args"`            // names; they become the station's (or the subject's) variables
-	Texts   Words   `json:"texts,omitempty"` // names of what it says in words
-	// the goroutine that reports it, by its routine name, or the names it has in several forms of the station; "" if
-	// any goroutine may
+	Opens   string  `json:"opens,omitempty"` // for Open: the kind of subject: "watchchan", "watcher", "listener"
+	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the queue's data-queue name
+	Args    Words   `json:"args"`            // names of the numbers: variables of the station (or of the subject)
+	Texts   Words   `json:"texts,omitempty"` // names of the texts
+	// The routine name of the goroutine that reports the point, or several names if the station has several forms; ""
+	// if any goroutine may.
 	Lane  string `json:"lane,omitempty"`
-	Waits Wait   `json:"waits,omitempty"` // what for the goroutine waits from here on; "" if it goes on
-	On    string `json:"on,omitempty"`    // where Waits: the name of the queue at which, "" if there is none
-	// where Waits: the queues from which nothing is taken meanwhile, because the goroutine is their receiver
+	Waits Wait   `json:"waits,omitempty"` // the reason for which the goroutine waits from here on; "" if it goes on
+	On    string `json:"on,omitempty"`    // if Waits: the name of the queue at which it waits, "" if there is none
+	// If Waits: the queues whose receiver is the waiting goroutine; they only fill meanwhile.
 	Holds   Words  `json:"holds,omitempty"`
-	Until   Words  `json:"until,omitempty"`   // where Waits: the points that end it
-	Locked  bool   `json:"locked,omitempty"`  // reported under a lock: the world is never held here
-	Passes  string `json:"-"`                 // why it is never held here although no lock is in sight; "" if it can be
-	Anomaly bool   `json:"anomaly,omitempty"` // always drawn singly, never merged
-	// happens to every event at every watcher: of a quiet lane it is left out and, if its own name is here, counted
-	Routine string `json:"-"`
-	Fact    string `json:"fact"` // what is true at this moment
-	// the page's sentence; {type} {key} {rv} {subject} {resource}, args and texts by name are filled in; {n object}
-	// counts: 1 object, 2 objects; [ by {agent}] is left out if there is no agent
+	Until   Words  `json:"until,omitempty"`   // if Waits: the points that end the wait
+	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine
+	Passes  string `json:"-"`                 // why the gate never holds here, if not for a lock; "" if it may
+	Anomaly bool   `json:"anomaly,omitempty"` // the page always draws it singly, never merged
+	Routine bool   `json:"-"`                 // happens to every event at every watcher: a quiet lane leaves it out
+	Fact    string `json:"fact"`              // the fact that holds at this moment
+	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
+	// object} counts: 1 object, 2 objects; [ by {agent}] vanishes without an agent.
 	Says string `json:"says"`
-	// sentences for records whose fields have values, "name=line.drop value=true": they come before Says
+	// Sentences for records whose fields have certain values, "name=line.drop value=true"; they replace Says.
 	Cases [][2]string `json:"cases,omitempty"`
 }
 
@@ -126,7 +126,7 @@ func (w Words) MarshalJSON() ([]byte, error) { return json.Marshal(w.List()) }
 // Lanes returns the names in Lane.
 func (i *Info) Lanes() []string { return strings.Fields(i.Lane) }
 
-// Info returns the declaration of the point.
+// Info returns the point's declaration.
 func (p Point) Info() *Info {
 	if int(p) >= len(points) {
 		panic(fmt.Sprintf("probe: point %d of %d", p, len(points)))
@@ -145,7 +145,7 @@ var pointsByName = func() map[string]Point {
 	return byName
 }()
 
-// PointNamed returns the point of a name; ok is false if there is none.
+// PointNamed returns the point called name; ok is false if there is none.
 func PointNamed(name string) (p Point, ok bool) {
 	p, ok = pointsByName[name]
 	return p, ok
@@ -163,7 +163,7 @@ func (p *Point) UnmarshalText(name []byte) (err error) {
 	return err
 }
 
-// Points returns every point that is reported, in path order.
+// Points returns every point that the program reports, in path order.
 func Points() []Point {
 	all := make([]Point, 0, len(points)-1)
 	for p := 1; p < len(points); p++ {
@@ -172,14 +172,14 @@ func Points() []Point {
 	return all
 }
 
-// blanks are what [Info].Says leaves to be filled in: a name, and behind it what the number of that name counts. parts
-// are what is left out if a blank in it stays empty.
+// blanks match the places that [Info].Says leaves for values: a name and, behind it, the noun that the number counts.
+// parts match what a sentence loses if a blank in it stays empty.
 var (
 	blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
 	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
 )
 
-// What a sentence leaves out when a record is about no object, as those about bookmarks are, or has no version, as an
+// The words that a sentence loses if a record is about no object, as records of bookmarks are, or has no version, as an
 // ERROR.
 var (
 	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
@@ -231,7 +231,7 @@ func (r *Record) Sentence() string {
 	})
 }
 
-// has reports whether the record's fields have the values of a case.
+// has reports whether the record's fields have all the values, "name=value" separated by spaces.
 func (r *Record) has(values string) bool {
 	for each := range strings.FieldsSeq(values) {
 		name, value, _ := strings.Cut(each, "=")
@@ -242,7 +242,7 @@ func (r *Record) has(values string) bool {
 	return true
 }
 
-// Field returns a number or a text of the record, "" if it has none of that name.
+// Field returns the record's number or text called name, "" if there is none.
 func (r *Record) Field(name Field) string {
 	for i, arg := range r.Point.Info().Args.List() {
 		if arg == string(name) {
@@ -252,13 +252,13 @@ func (r *Record) Field(name Field) string {
 	return r.Texts.Get(name)
 }
 
-// Has reports whether records of the point have a number or a text of a name.
+// Has reports whether records of the point have a number or a text called name.
 func (i *Info) Has(name Field) bool {
 	return slices.Contains(append(i.Args.List(), i.Texts.List()...), string(name))
 }
 
-// Anomaly reports whether the record is one that is never merged with others: its point is declared so, or a client is
-// told, by the answer 410 or by an ERROR event in its stream, that it has to begin again.
+// Anomaly reports whether the page never merges the record with others: its point is declared so, or the server makes a
+// client begin again, with the answer 410 or an ERROR event in its stream.
 func (r *Record) Anomaly() bool {
 	switch r.Point {
 	case RequestAnswered:
@@ -269,12 +269,11 @@ func (r *Record) Anomaly() bool {
 	return r.Point.Info().Anomaly
 }
 
-// gone is the HTTP status of an answer to a list that asks for what history no longer holds.
+// gone is the HTTP status of the answer to a list at a version that history no longer holds.
 const gone = 410
 
 // ObjectKey returns the "namespace/name" under which the client half knows an object, given the key of either half:
-// "/registry/pods/default/a" and "default/a" both give "default/a". Those of services end in another
-// folder.
+// "/registry/pods/default/a" and "default/a" both give "default/a". Keys of services have one folder more.
 func ObjectKey(key string) string {
 	rest, ok := strings.CutPrefix(key, "/")
 	if !ok {

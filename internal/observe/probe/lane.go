@@ -1,198 +1,176 @@
 package probe
 
 import (
+	"encoding/base64"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// LoudLanes is how many lanes of a resource are loud in the program, whether anyone looks at them or not.
-const LoudLanes = 32
-
-// lane is one of many subjects that are alike, such as a watcher. Of a loud lane every moment is in the log. Of a quiet
-// one the routine moments are only counted: of a thousand watchers nothing reads the three thousand records that one
-// event would make. What is not routine is always in the log: beginning and end, waits with their ends, anomalies.
-//
-//	loud    … InputSent  InputReceived  ResultSent  WatcherSummed 0 0 0 0     from here on moments are counted
-//	quiet   … InputBlocked  InputSent                                         a wait, and its end
-//	quiet   … WatcherSummed 500 499 480 478                                   what was counted since the last sum
-//
-// A sum is added to the counters, in any order with what is reported, and then counters and lengths are exact. Each
-// routine moment is either in the log or in one sum, because one word decides: the count, and in it whether the lane is
-// loud.
-type lane struct {
-	// Set by [Probe.Lane], never changed.
-	log  *Log
-	sums *Probe // reports the sums; it has no lane of its own
-
-	counts [summed]atomic.Uint64 // of each arg of WatcherSummed, with laneLoud and laneOnce in it
-
-	own bool // the client is one that is always followed; guarded by lanes.mu
-}
-
 const (
-	summed   = 4       // args of WatcherSummed
-	laneLoud = 1 << 63 // in a count: moments of this kind are written
-	laneOnce = 1 << 62 // in a count: the next one is, because a wait ends with it
-	laneSum  = laneOnce - 1
+	// LoudLanes is how many lanes of a resource are loud in the program, whether anyone looks at them or not.
+	LoudLanes = 32
+	// MaxCrowd is the largest number of watchers whose lengths a [CrowdLookedAt] holds.
+	MaxCrowd = 5000
 )
 
-// routines says of each routine point which count decides, 1 to summed, and whether the point itself is counted there.
-// 0: the point is not routine.
-var routines = routineOf(&points)
+// Lengths returns how many events are in a watcher's input and in its result, and the capacity of each.
+type Lengths func() (input, result, capacity int)
 
-type counting struct {
-	count  int
-	itself bool
+// lane is one of many subjects that are alike, such as a watcher. The log has every moment of a loud lane. It leaves
+// out the routine moments of a quiet one: with a thousand watchers one event would make three thousand records, more
+// than a viewer can follow. It always has the other moments: beginning and end, waits with their ends, anomalies. One
+// record holds the lengths of all quiet lanes.
+//
+//	loud    … InputSent  InputReceived  ResultSent
+//	quiet   … InputBlocked  InputSent                 a wait, and its end
+//	all     … CrowdLookedAt                           once a second
+//	loud    … WatcherLookedAt 10 10  InputReceived    someone looks at it from here on
+type lane struct {
+	// Set by [Probe.Lane], never changed.
+	log     *Log
+	probe   *Probe // reports that someone looks at the lane; has no lane itself
+	lengths Lengths
+
+	state atomic.Uint32 // laneLoud, and a bit for each routine point that the log gets once, because it ends a wait
+
+	own bool // whether the client is always followed; guarded by lanes.mu
 }
 
-func routineOf(points *[len(points)]Info) (all [len(points)]counting) {
-	sums := points[WatcherSummed].Args.List()
+const laneLoud = 1 << 31
+
+// routines has the bit of each routine point in a lane's state; ends has, for each point that begins a wait, the bits
+// of the points that end it.
+var routines, ends = routinesOf(&points)
+
+func routinesOf(points *[len(points)]Info) (routines, ends [len(points)]uint32) {
+	byName := map[string]uint32{}
 	for p := range points {
-		if by := points[p].Routine; by != "" {
-			all[p] = counting{1 + slices.Index(sums, by), by == points[p].Name}
+		if points[p].Routine {
+			routines[p] = 1 << len(byName)
+			byName[points[p].Name] = routines[p]
 		}
 	}
-	return all
+	for p := range points {
+		for _, name := range points[p].Until.List() {
+			ends[p] |= byName[name]
+		}
+	}
+	return routines, ends
 }
 
-// lanes are a log's lanes that are open.
+// lanes are the open lanes of a log.
 type lanes struct {
 	mu     sync.Mutex // guards the fields below; taken after a station's lock and before the log's
-	limit  int        // how many of a resource are loud; 0: all
+	limit  int        // loud lanes of a resource; 0: all
 	own    func(agent string) bool
 	open   map[string][]*lane // by resource, the oldest first
-	looked []*lane            // at which someone has looked, the last one last; at most limit
+	looked []*lane            // the lanes at which someone has looked, the last one last; at most limit
+	told   map[string]string  // by resource, the text of the last CrowdLookedAt; "" if the lanes have changed since
 }
 
-// LimitLoud makes all lanes quiet but these: the first n that are open of each resource, those whose client own accepts
-// by its user agent, and the n at which someone has looked last ([Log.Look]). While a gate is closed, all lanes are
-// loud. It is called before there are lanes; without it, or with n 0, all are loud.
+// LimitLoud makes all lanes quiet but these: of each resource the n that have been open longest, the lanes of clients
+// whose user agent is accepted by own, and the n at which someone has looked last ([Log.Look]). While a gate is closed,
+// all lanes are loud. Call it before there are lanes; without it, or with n 0, all are loud.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
-	l.lanes.limit, l.lanes.own, l.lanes.open = n, own, map[string][]*lane{}
+	l.lanes.limit, l.lanes.own = n, own
+	l.lanes.open, l.lanes.told = map[string][]*lane{}, map[string]string{}
 }
 
-// Lane returns a probe for one of many subjects, which may be quiet. The lane is open from here until the probe reports
-// a point that closes.
-func (p *Probe) Lane(id string) *Probe {
+// Lane returns a probe for one of many subjects, which may be quiet. The lane is open from a point with Op Open to one
+// with Op Close. Until then the log calls lengths from any goroutine, so lengths must take no lock.
+func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 	subject := p.Subject(id)
 	if subject == nil {
 		return nil
 	}
-	all := &p.log.lanes
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.limit == 0 {
+	p.log.lanes.mu.Lock()
+	defer p.log.lanes.mu.Unlock()
+	if p.log.lanes.limit == 0 {
 		return subject
 	}
-	ln := &lane{log: p.log, sums: subject}
-	all.open[p.resource] = append(all.open[p.resource], ln)
-	if all.wantsLocked(ln) {
-		ln.wake()
-	}
+	ln := &lane{log: p.log, probe: subject, lengths: lengths}
 	return &Probe{log: p.log, resource: p.resource, subject: id, lane: ln}
 }
 
-// keeps reports whether a moment is only counted. A lane whose world is held is loud from its next moment on.
-func (ln *lane) keeps(point Point, typ string) bool {
-	kind := routines[point]
-	if kind.count == 0 || typ == "ERROR" {
+// drops reports whether the log leaves a moment out. In a held world a lane becomes loud with its next moment.
+func (ln *lane) drops(point Point, typ string) bool {
+	bit := routines[point]
+	if bit == 0 || typ == "ERROR" {
 		return false
 	}
-	count := &ln.counts[kind.count-1]
 	for {
-		v := count.Load()
-		switch {
+		switch v := ln.state.Load(); {
 		case v&laneLoud != 0:
 			return false
-		case v&laneOnce != 0 && kind.itself:
-			if count.CompareAndSwap(v, v&^laneOnce) {
+		case v&bit != 0:
+			if ln.state.CompareAndSwap(v, v&^bit) {
 				return false
 			}
 		case ln.log.gate.closed.Load():
-			ln.wake()
+			ln.log.lanes.mu.Lock()
+			defer ln.log.lanes.mu.Unlock()
+			ln.wakeLocked()
 			return false
-		case !kind.itself || count.CompareAndSwap(v, v+1):
+		default:
 			return true
 		}
 	}
 }
 
-// notes is told every moment that is written and not routine, before it is.
-func (ln *lane) notes(point Point, texts Texts) {
-	info := point.Info()
-	for _, name := range info.Until.List() {
-		if i := slices.Index(points[WatcherSummed].Args.List(), name); i >= 0 {
-			ln.counts[i].Or(laneOnce)
-		}
-	}
-	all := &ln.log.lanes
-	all.mu.Lock()
-	defer all.mu.Unlock()
+// notesLocked notes each moment that is not routine, before the log writes it. The caller holds lanes.mu until the
+// moment is written: so the log has the beginnings and ends of lanes in the order of the list, and each CrowdLookedAt
+// between them.
+func (ln *lane) notesLocked(point Point, texts Texts) {
+	info, all, resource := point.Info(), &ln.log.lanes, ln.probe.resource
+	ln.state.Or(ends[point])
 	switch {
-	case info.Op == Close:
-		all.open[ln.sums.resource] = without(all.open[ln.sums.resource], ln)
-		all.looked = without(all.looked, ln)
-		ln.wake() // what is still reported of the lane is written
-	case point == InputBlocked:
-		all.lookLocked(ln) // the dispatcher waits for it
-	case point == WireOpened:
-		if all.own != nil && all.own(texts.Get(FieldAgent)) {
-			ln.own = true
-			ln.wake()
+	case info.Op == Open:
+		all.open[resource] = append(all.open[resource], ln)
+		all.told[resource] = ""
+		if all.wantsLocked(ln) {
+			ln.state.Or(laneLoud) // loud from its beginning on, so its queues are known to be empty
 		}
+	case info.Op == Close:
+		all.open[resource] = without(all.open[resource], ln)
+		all.looked = without(all.looked, ln)
+		all.told[resource] = ""
+		ln.state.Or(laneLoud) // the log writes every later moment of the lane
+	case point == InputBlocked:
+		all.lookLocked(ln) // the dispatcher waits for this lane
+	case point == WireOpened && all.own != nil && all.own(texts.Get(FieldAgent)):
+		ln.own = true
+		ln.wakeLocked()
 	}
 }
 
-// wake makes the lane loud, and reports what was counted since the last sum. A wait that has begun stays noted: the
-// lane may be quiet again when it ends.
-func (ln *lane) wake() {
-	for i := range ln.counts {
-		ln.counts[i].Or(laneLoud) // from here on nothing is counted
-	}
-	ln.sum()
-}
-
-// sum reports what was counted since the last sum.
-func (ln *lane) sum() {
-	var n [summed]int
-	for i := range ln.counts {
-		n[i] = int(ln.counts[i].And(laneLoud|laneOnce) & laneSum)
-	}
-	if n != [summed]int{} {
-		ln.tell(n)
+// wakeLocked makes the lane loud, and reports the lengths of its channels. A goroutine may have sent or received
+// without having reported that yet: for that instant the picture has one event too many or too few.
+func (ln *lane) wakeLocked() {
+	if ln.state.Or(laneLoud)&laneLoud == 0 {
+		ln.log.lanes.told[ln.probe.resource] = ""
+		input, result, _ := ln.lengths()
+		ln.probe.At(WatcherLookedAt, "", 0, input, result)
 	}
 }
 
-func (ln *lane) tell(n [summed]int) { ln.sums.At(WatcherSummed, "", 0, n[0], n[1], n[2], n[3]) }
-
-// hush makes the lane quiet. It says so first, by a sum of nothing: no moment is missing of which a reader was not
-// told.
-func (ln *lane) hush() {
-	ln.tell([summed]int{})
-	for i := range ln.counts {
-		ln.counts[i].And(^uint64(laneLoud))
-	}
-}
-
-func (ln *lane) isLoud() bool { return ln.counts[0].Load()&laneLoud != 0 }
-
-// wantsLocked reports whether a lane is to be loud.
+// wantsLocked reports whether a lane should be loud.
 func (a *lanes) wantsLocked(ln *lane) bool {
-	open := a.open[ln.sums.resource]
+	open := a.open[ln.probe.resource]
 	return ln.own || slices.Contains(open[:min(len(open), a.limit)], ln) || slices.Contains(a.looked, ln) ||
 		ln.log.gate.Closed()
 }
 
-// Look makes the lane of a subject loud, because someone looks at it; the one that was looked at longest ago may become
-// quiet. Of a subject that is no open lane it does nothing.
+// Look makes the lane of a subject loud, because someone looks at it; the lane at which someone looked longest ago may
+// become quiet. Look does nothing if the subject has no open lane.
 func (l *Log) Look(resource, subject string) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
 	for _, ln := range l.lanes.open[resource] {
-		if ln.sums.subject == subject {
+		if ln.probe.subject == subject {
 			l.lanes.lookLocked(ln)
 		}
 	}
@@ -201,24 +179,39 @@ func (l *Log) Look(resource, subject string) {
 func (a *lanes) lookLocked(ln *lane) {
 	a.looked = append(without(a.looked, ln), ln)
 	a.looked = a.looked[max(0, len(a.looked)-a.limit):]
-	ln.wake()
+	ln.wakeLocked()
 }
 
-// SumLanes reports of every quiet lane how much has passed since the last sum, and makes loud and quiet what is to be
-// so. The program calls it every second.
-func (l *Log) SumLanes() {
+// LookAtCrowd makes each lane loud or quiet as the limits require. For each resource it reports the lengths of the
+// quiet lanes, if these have changed. The program calls it every second.
+func (l *Log) LookAtCrowd() {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
-	for _, open := range l.lanes.open {
-		for _, ln := range open {
-			switch wanted := l.lanes.wantsLocked(ln); {
-			case wanted && !ln.isLoud():
-				ln.wake()
-			case !wanted && ln.isLoud():
-				ln.hush()
-			case !wanted:
-				ln.sum()
-			}
+	for _, resource := range slices.Sorted(maps.Keys(l.lanes.open)) {
+		quiet, fill := l.lanes.fillLocked(resource)
+		text := base64.StdEncoding.EncodeToString(fill)
+		if quiet > 0 && l.lanes.told[resource] != text {
+			p := Probe{log: l, resource: resource}
+			p.Text(CrowdLookedAt, text, "", 0, len(l.lanes.open[resource]), quiet)
+		}
+		l.lanes.told[resource] = text
+	}
+}
+
+// fillLocked returns how many lanes of a resource are quiet, and a byte for each lane: 0 if the lane is loud, otherwise
+// how full the fuller one of its channels is, from 1 (empty) to 101.
+func (a *lanes) fillLocked(resource string) (quiet int, fill []byte) {
+	fill = make([]byte, min(len(a.open[resource]), MaxCrowd))
+	for i, ln := range a.open[resource] {
+		if a.wantsLocked(ln) {
+			ln.wakeLocked()
+			continue
+		}
+		ln.state.And(^uint32(laneLoud))
+		quiet++
+		if input, result, capacity := ln.lengths(); i < MaxCrowd {
+			fill[i] = byte(1 + 100*max(input, result)/max(1, capacity))
 		}
 	}
+	return quiet, fill
 }

@@ -2,46 +2,140 @@ package probe
 
 import (
 	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/utils/lru"
 )
 
-// maxNames is how many watchers have a name, those that have gone included: the ones that were named last.
+// maxNames is how many watchers may have a name, including those that have gone. Names set longest ago are dropped.
 const maxNames = 8192
 
-// Names are what the clients of watchers are called. All methods are safe for concurrent use.
+// Names holds the names of the watchers' clients. All methods are safe for concurrent use.
 type Names struct {
-	of *lru.Cache // by resource and watcher
+	of *lru.Cache // the names, by resource and watcher
 }
 
-// NewNames returns names of no watcher.
+// NewNames returns an empty Names.
 func NewNames() *Names { return &Names{lru.New(maxNames)} }
 
-// Note takes the name that a record tells: where a stream is opened, its client says what it calls itself.
+// Note keeps the name in a record, if the record is of a stream that a client opens.
 func (n *Names) Note(r *Record) {
 	if r.Point == WireOpened && r.Subject != "" {
 		n.Set(r.Resource, r.Subject, r.Texts.Get(FieldAgent))
 	}
 }
 
-// Set says what the client of a watcher calls itself on the wire.
+// Set keeps the name of a watcher's client, which calls itself agent on the wire.
 func (n *Names) Set(resource, watcher, agent string) {
 	n.of.Add([2]string{resource, watcher}, strings.Clone(AgentOf(agent)))
 }
 
-// Sentence is [Record.Sentence] with a watcher called as its client.
+// Called returns the name of a record's subject: for a watcher its client's name, if that is known.
+func (n *Names) Called(r *Record) string {
+	name, _ := n.of.Get([2]string{r.Resource, r.Subject})
+	known, _ := name.(string)
+	return cmp.Or(known, r.Subject)
+}
+
+// Sentence is [Record.Sentence] with the client's name in place of the watcher's.
 func (n *Names) Sentence(r *Record) string {
 	named := *r
-	if name, known := n.of.Get([2]string{r.Resource, r.Subject}); known {
-		named.Subject = cmp.Or(name.(string), r.Subject)
-	}
+	named.Subject = n.Called(r)
 	return named.Sentence()
 }
 
-// AgentOf returns what a client is called that calls itself agent on the wire: the first word, without a version.
+// AgentOf returns the name in a user agent: its first word, without the version.
 func AgentOf(agent string) string {
 	word, _, _ := strings.Cut(agent, " ")
 	name, _, _ := strings.Cut(word, "/")
 	return strings.TrimPrefix(cmp.Or(name, word), "listwatch-")
+}
+
+// Texts are a record's texts, by name: hostile input, to be escaped wherever it is shown. They are one string of
+// alternating names and texts, sorted by name, with a NUL behind each. So a record without texts costs no more than an
+// empty string, and == compares two records.
+type Texts string
+
+// maxTexts is how many texts a record may have.
+const maxTexts = 8
+
+// NewTexts returns texts, given by their names. It cuts each, see [Bound], and leaves out empty ones.
+func NewTexts(byName map[string]string) Texts {
+	var packed strings.Builder
+	for i, name := range slices.Sorted(maps.Keys(byName)) {
+		if text := boundAs(name, byName[name]); text != "" && i < maxTexts {
+			packed.WriteString(withoutNUL(Bound(name)) + "\x00" + withoutNUL(text) + "\x00")
+		}
+	}
+	return Texts(packed.String())
+}
+
+// boundAs cuts a text as its name requires. The text of a crowd may be longer: four letters for three watchers.
+func boundAs(name, text string) string {
+	if Field(name) == FieldFill && len(text) <= (MaxCrowd+2)/3*4 && utf8.ValidString(text) {
+		return text
+	}
+	return Bound(text)
+}
+
+// TextsOf returns texts, given in the order in which the point declares their names.
+func TextsOf(point Point, texts ...string) Texts {
+	byName := map[string]string{}
+	for i, name := range point.Info().Texts.List() {
+		if i < len(texts) {
+			byName[name] = texts[i]
+		}
+	}
+	return NewTexts(byName)
+}
+
+func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", string(utf8.RuneError)) }
+
+// All yields the texts with their names, sorted by name.
+func (t Texts) All() iter.Seq2[Field, string] {
+	return func(yield func(Field, string) bool) {
+		for rest := string(t); rest != ""; {
+			var name, text string
+			name, rest, _ = strings.Cut(rest, "\x00")
+			text, rest, _ = strings.Cut(rest, "\x00")
+			if !yield(Field(name), text) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the text called name, "" if there is none.
+func (t Texts) Get(name Field) string {
+	for each, text := range t.All() {
+		if each == name {
+			return text
+		}
+	}
+	return ""
+}
+
+// With returns the texts after change has changed each.
+func (t Texts) With(change func(name Field, text string) string) Texts {
+	byName := map[string]string{}
+	for name, text := range t.All() {
+		byName[string(name)] = change(name, text)
+	}
+	return NewTexts(byName)
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (t Texts) MarshalJSON() ([]byte, error) { return json.Marshal(maps.Collect(t.All())) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *Texts) UnmarshalJSON(written []byte) error {
+	var byName map[string]string
+	err := json.Unmarshal(written, &byName)
+	*t = NewTexts(byName)
+	return err
 }

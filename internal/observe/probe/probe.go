@@ -5,33 +5,34 @@
 //	w.endIndex++
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion)
 //
-// What a moment means is declared once, in points.go: at which station it happens, what is true then, and the sentence
-// the page says for it. The constants and their docs are generated from that, so an editor shows it at every report.
-// Each [Point] is emitted from exactly one place, so a point is a source line.
+// points.go declares each moment once: its station, the fact that is true then, and the sentence that the page shows.
+// The constants and their docs are generated from that table, so an editor shows the fact at every report. Exactly one
+// line of the program reports each [Point].
 //
 // # Concurrency
 //
-// A [Probe] is immutable and may be used from any goroutine. A nil *Probe is legal everywhere and does nothing.
-// The order of the [Log] is the order in which At was called, which for two goroutines that meet at a channel is
-// not always the order in which they met: a receive may be written down before its send. Moments declared as Locked
-// are reported under the lock that orders them, so their order is the order of the facts.
+// A [Probe] is immutable and may be used from any goroutine. A nil *Probe is legal everywhere and does nothing. The
+// order of the [Log] is the order in which At was called, which for two goroutines that meet at a channel is not always
+// the order in which they met: the log may have a receive before its send. Moments declared as Locked are reported
+// under the lock that orders them, so their order is the order of the facts.
 package probe
 
 import (
+	"context"
 	"strings"
 	"unicode/utf8"
 )
 
-// Probe is what a station holds to report moments: a way into one [Log], with the resource and the subject on
-// whose behalf it speaks already filled in.
+// Probe reports a station's moments to one [Log]. It fills in their resource and their subject.
 type Probe struct {
 	log      *Log
 	resource string
 	subject  string
-	lane     *lane // of which the subject is one; nil: every moment is written
+	lane     *lane // the subject's lane; nil: the log has every moment
 }
 
-// New returns a probe that writes into log and speaks for no one in particular. A nil log gives a nil Probe: off.
+// New returns a probe that writes into log, without a resource or a subject. If log is nil, so is the probe, which then
+// reports nothing.
 func New(log *Log) *Probe {
 	if log == nil {
 		return nil
@@ -47,7 +48,7 @@ func (p *Probe) Resource(name string) *Probe {
 	return &Probe{log: p.log, resource: name, subject: p.subject}
 }
 
-// Subject returns a probe that speaks for one of several of a kind: watcher "w3", listener "l1", cacher "cacher".
+// Subject returns a probe for one subject of several of a kind: watcher "w3", listener "l1", cacher "cacher".
 func (p *Probe) Subject(id string) *Probe {
 	if p == nil {
 		return nil
@@ -55,7 +56,7 @@ func (p *Probe) Subject(id string) *Probe {
 	return &Probe{log: p.log, resource: p.resource, subject: id}
 }
 
-// ID returns the subject this probe speaks for, or "" when off.
+// ID returns the probe's subject, "" if the probe is nil.
 func (p *Probe) ID() string {
 	if p == nil {
 		return ""
@@ -63,11 +64,11 @@ func (p *Probe) ID() string {
 	return p.subject
 }
 
-// At reports a moment about the object key at resource version rv. Either may be zero. What args mean is declared
-// with the point, in [Info.Args]; at most four are kept. At never allocates, and never blocks unless the world is
-// held, see [Gate].
+// At reports a moment about the object key at resource version rv. Either may be zero. The point's [Info.Args] gives
+// the names of args, of which the log keeps four. At never allocates, and blocks only while a [Gate] holds its
+// goroutine.
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
-	if p != nil { // so small that it is inlined: off, a report costs this comparison
+	if p != nil { // At is small enough to be inlined, so a nil probe costs only this comparison
 		p.report(point, "", "", key, rv, args)
 	}
 }
@@ -80,37 +81,39 @@ func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 	}
 }
 
-// Text is At for a moment that needs words: an error, a reason, a duration. The text may hold anything a client sent;
-// whatever shows it escapes it. The log keeps [MaxText] runes of it, under the name that the point declares.
+// Text is At for a moment that needs words: an error, a reason, a duration. The text may hold anything that a client
+// sent, so the code that shows it has to escape it. The log keeps [MaxText] runes, under the point's name for the text.
 func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
 	if p != nil {
 		p.report(point, "", TextsOf(point, text), key, rv, args)
 	}
 }
 
-// Texts is Text for a moment with several texts, in the order in which the point declares their names.
-func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args ...int) {
-	if p != nil {
-		p.report(point, "", TextsOf(point, texts...), key, rv, args)
+// Texts is Text for a moment with several texts, in the order in which the point declares their names. It returns the
+// record's number, 0 if the probe is nil or the log leaves the moment out.
+func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args ...int) uint64 {
+	if p == nil {
+		return 0
 	}
+	return p.report(point, "", TextsOf(point, texts...), key, rv, args)
 }
 
-// What the log keeps of strings that a client chose. A longer one is copied up to there, so that the log does not hold
-// on to the rest of it: a request line may have a megabyte, and the log has room for 65,536 records.
+// The limits on strings that a client chose. The log copies a longer string up to its limit, so that the rest can be
+// freed: a request line may have a megabyte, and the log has room for 65,536 records.
 const (
-	// MaxText is how many runes of a text are kept, which are all that is ever shown.
+	// MaxText is how many runes of a text the log keeps. The page shows no more.
 	MaxText = 240
-	// MaxKey is how many bytes of a key are kept. No object that can be stored has a longer one, so two objects never
-	// become one by it: a namespace has at most 63 bytes, a name 253.
+	// MaxKey is how many bytes of a key the log keeps. A namespace has at most 63 bytes and a name 253, so no stored
+	// object has a longer key, and cutting never makes two objects one.
 	MaxKey = 512
 )
 
-// Bound cuts a text that a client chose, as the log and the picture keep it: valid UTF-8, and at most MaxText runes.
+// Bound reduces a client's text to what the log and the picture keep: valid UTF-8, and at most MaxText runes.
 func Bound(text string) string {
 	if len(text) <= MaxText && utf8.ValidString(text) {
 		return text
 	}
-	runes := []rune(text[:min(len(text), MaxText*utf8.UTFMax)]) // an invalid byte is one U+FFFD, here as in JSON
+	runes := []rune(text[:min(len(text), MaxText*utf8.UTFMax)]) // each invalid byte becomes one U+FFFD, as in JSON
 	return string(runes[:min(len(runes), MaxText)])
 }
 
@@ -121,29 +124,32 @@ func cutKey(key string) string {
 	return strings.Clone(key[:MaxKey])
 }
 
-func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint64, args []int) {
-	if p.lane != nil {
-		if p.lane.keeps(point, typ) {
-			return
-		}
-		if routines[point].count == 0 {
-			p.lane.notes(point, texts)
-		}
+// report returns the record's number, 0 if the log leaves the moment out.
+func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint64, args []int) uint64 {
+	if p.lane != nil && p.lane.drops(point, typ) {
+		return 0
 	}
-	seq := p.log.put(p.log.now(), point, p.resource, p.subject, typ, texts, key, rv, args)
-	if p.log.gate.closed.Load() { // while the world runs, a load is all it costs
+	seq := p.put(point, typ, texts, key, rv, args)
+	if p.log.gate.closed.Load() { // an open gate costs one load
 		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key),
 			RV: rv, Texts: texts}
 		copy(r.Args[:], args)
 		p.log.gate.wait(r)
 	}
-	if p.lane != nil && !p.lane.isLoud() && points[point].Op == Open {
-		p.lane.hush() // to say so
-	}
+	return seq
 }
 
-// Probed is implemented by values that others report on: a WatchServer knows its watcher only as a
-// watch.Interface, and must still say whose result channel it just received from.
+func (p *Probe) put(point Point, typ string, texts Texts, key string, rv uint64, args []int) uint64 {
+	if p.lane != nil && routines[point] == 0 {
+		p.log.lanes.mu.Lock()
+		defer p.log.lanes.mu.Unlock()
+		p.lane.notesLocked(point, texts)
+	}
+	return p.log.put(p.log.now(), point, p.resource, p.subject, typ, texts, key, rv, args)
+}
+
+// Probed is a value on whose behalf others report: a WatchServer has its watcher only as a watch.Interface, but has to
+// report from whose result channel it received.
 type Probed interface {
 	// Probe returns the probe of the value, which may be nil.
 	Probe() *Probe
@@ -155,4 +161,17 @@ func Of(v any) *Probe {
 		return p.Probe()
 	}
 	return nil
+}
+
+type requestKey struct{}
+
+// WithRequest returns a context for the work of a request; seq is the number of its RequestReceived.
+func WithRequest(ctx context.Context, seq uint64) context.Context {
+	return context.WithValue(ctx, requestKey{}, int(seq))
+}
+
+// RequestOf returns the number of the RequestReceived of the request that ctx belongs to, 0 if there is none.
+func RequestOf(ctx context.Context) int {
+	seq, _ := ctx.Value(requestKey{}).(int)
+	return seq
 }

@@ -59,8 +59,8 @@ func TestLogSaysWhenItHasMovedOn(t *testing.T) {
 		{since: 10, max: 9, want: nil, ok: true},
 		{since: 6, max: 9, want: []uint64{7, 8, 9, 10}, ok: true},
 		{since: 6, max: 2, want: []uint64{7, 8}, ok: true},
-		{since: 5, max: 9, ok: false},  // 6 is gone
-		{since: 11, max: 9, ok: false}, // another log's number
+		{since: 5, max: 9, ok: false},  // the log has dropped 6
+		{since: 11, max: 9, ok: false}, // a number of another log
 	}
 	for _, test := range tests {
 		t.Run(strconv.FormatUint(test.since, 10), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestReportingDoesNotAllocate(t *testing.T) {
 	log := NewLog(clock.RealClock{}, 16)
 	p := New(log).Subject("w1")
 	ch := make(chan int, 10)
-	log.Gate().Hold() // a gate that was closed once costs nothing either
+	log.Gate().Hold() // a gate that was closed and opened again costs nothing either
 	log.Gate().Release()
 	n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) })
 	assert.True(t, n == 0, "on: got %v allocations, want 0", n)
@@ -90,7 +90,7 @@ func TestReportingDoesNotAllocate(t *testing.T) {
 	assert.True(t, n == 0, "off: got %v allocations, want 0", n)
 }
 
-// placeholder is what Sentence fills in.
+// placeholder matches the places that Sentence fills in.
 var placeholder = regexp.MustCompile(`\{([^}]*)\}`)
 
 func TestEveryPointIsDeclaredWhole(t *testing.T) {
@@ -99,8 +99,7 @@ func TestEveryPointIsDeclaredWhole(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			info := p.Info()
 			require.True(t, info.Name != "" && info.Station != "" && info.Op != "" && info.Fact != "" &&
-				info.Says != "",
-				"incomplete: %+v", info)
+				info.Says != "", "incomplete: %+v", info)
 			assert.True(t, slices.Contains(Stations, info.Station), "unknown station %q", info.Station)
 			assert.True(t, len(info.Args.List()) <= len(Record{}.Args),
 				"%d args, a record keeps %d", len(info.Args.List()), len(Record{}.Args))
@@ -131,7 +130,7 @@ func TestASentenceIsFilledIn(t *testing.T) {
 		{Record{Point: ListServed, RV: 7, Args: [4]int{0}}, "A list of 0 objects is served from the cache at 7."},
 		{Record{Point: ListServed, RV: 7, Args: [4]int{1}}, "A list of 1 object is served from the cache at 7."},
 		{Record{Point: ListServed, RV: 7, Args: [4]int{2}}, "A list of 2 objects is served from the cache at 7."},
-		// What a client chose is filled in as it is.
+		// Sentence fills in a client's text as it is.
 		{Record{Point: RequestReceived, Texts: TextsOf(RequestReceived, "GET", "/{n object}{key}[a]")},
 			"Request GET /{n object}{key}[a]."},
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.stall", "a", "true")},
@@ -139,7 +138,7 @@ func TestASentenceIsFilledIn(t *testing.T) {
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.drop", "a")}, "The connection of a breaks."},
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "traffic.rate", "", "200")},
 			"A knob is turned: traffic.rate to 200."},
-		// A record about no object, or about no version, leaves no gap.
+		// A record about no object, or without a version, leaves no gap in the sentence.
 		{Record{Point: Etcd3IncomingSent, RV: 7}, "Revision 7 enters incomingEventChan."},
 		{Record{Point: ResultSent, RV: 7, Type: "BOOKMARK", Subject: "w1"}, "BOOKMARK at 7 enters the result of w1."},
 		{Record{Point: FIFOAdded, RV: 7, Type: "BOOKMARK", Subject: "w1"}, "BOOKMARK is queued for w1; 0 in line."},
@@ -187,23 +186,6 @@ func TestTheLogKeepsLittleOfWhatAClientSent(t *testing.T) {
 	}
 }
 
-func BenchmarkAtOn(b *testing.B) {
-	p := New(NewLog(clock.RealClock{}, 0)).Resource("pods").Subject("w1")
-	for b.Loop() {
-		p.At(RingAppend, "default/a", 7, 1, 2, 3, 4)
-	}
-}
-
-func BenchmarkAtOnTogether(b *testing.B) {
-	log := NewLog(clock.RealClock{}, 0)
-	b.RunParallel(func(pb *testing.PB) {
-		p := New(log).Resource("pods").Subject("w1")
-		for pb.Next() {
-			p.At(RingAppend, "default/a", 7, 1, 2, 3, 4)
-		}
-	})
-}
-
 func TestAReplayedLogBeginsWhereItsRecordingDoes(t *testing.T) {
 	log := NewLog(clock.RealClock{}, 7)
 	for seq := uint64(41); seq <= 45; seq++ {
@@ -237,7 +219,7 @@ func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
 	}
 }
 
-// TestBetweenYieldsWhatTheLogHolds has a log of 8 records, of which 20 were written.
+// TestBetweenYieldsWhatTheLogHolds writes 20 records into a log of 8.
 func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	log := NewLog(clock.RealClock{}, 8)
 	p := New(log)
@@ -250,7 +232,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	}{
 		{14, 17, []uint64{15, 16, 17}},
 		{18, 40, []uint64{19, 20}},
-		{2, 14, []uint64{13, 14}}, // the first ones have left the log
+		{2, 14, []uint64{13, 14}}, // the log has dropped the first ones
 		{2, 6, nil},
 		{30, 40, nil},
 		{15, 15, nil},
@@ -263,7 +245,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	}
 	for r := range log.Between(12, 20) {
 		p.At(RingAppend, "default/a", r.RV)
-		break // ends the walk
+		break // ends the iteration
 	}
 }
 
@@ -273,7 +255,7 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 		names = append(names, p.String())
 		queues = append(queues, p.Info().Queue)
 	}
-	// unbuffered, or the network: drawn as the way between two stations
+	// Unbuffered channels and the network: the page draws them as the way between two stations.
 	queues = append(queues, "stream", "wire", "add", "next")
 	for _, p := range Points() {
 		info := p.Info()
@@ -294,7 +276,7 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 
 var update = flag.Bool("update", false, "write constants.go instead of comparing it")
 
-// The constants are made of the rows, each with what is true at its point: an editor shows it at every report.
+// The constants are generated from the rows, each with its fact, so that an editor shows it at every report.
 func TestConstantsAreFresh(t *testing.T) {
 	const file = "constants.go"
 	want := "// Code generated from points.go: make generate. DO NOT EDIT.\n\npackage probe\n\n" +
@@ -325,7 +307,7 @@ func TestConstantsAreFresh(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
-	// A checkout on Windows may have changed the ends of lines.
+	// A checkout on Windows may have other line ends.
 	if got, err := os.ReadFile(file); err != nil || strings.ReplaceAll(string(got), "\r\n", "\n") != want {
 		t.Errorf("%s is stale (%v): run make generate and commit the result", file, err)
 	}

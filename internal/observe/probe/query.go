@@ -5,26 +5,24 @@ import (
 	"strings"
 )
 
-// Query says which records are meant: those that have all that it names. The zero Query means every record. Resource,
-// subject, type and fields are patterns: alternatives with a bar between them, in which * stands for any text. The page
-// has it a second time (viz/log/query.js).
+// Query selects records: those that match every field that it sets. The zero Query selects every record. Resource,
+// subject, type and fields are patterns: alternatives with a bar between them, in which * matches any text. The page
+// has the same function (viz/log/query.js).
 type Query struct {
-	Points   []Point `json:"points,omitempty"` // any of them
+	Points   []Point `json:"points,omitempty"` // any of these points
 	Station  Station `json:"station,omitempty"`
 	Resource string  `json:"resource,omitempty"`
 	Subject  string  `json:"subject,omitempty"`
 	Type     string  `json:"type,omitempty"`
-	Key      string  `json:"key,omitempty"` // in either half's form
+	Key      string  `json:"key,omitempty"` // in the form of either half
 	RV       uint64  `json:"rv,omitempty,string"`
-	// Fields are numbers and texts by name. A record that has none of a name has the text "" there.
+	// Fields are numbers and texts by name. In a record without one of them it counts as "".
 	Fields map[Field]string `json:"fields,omitempty"`
-	From   uint64           `json:"from,omitempty"` // records in [From, To); 0: from the first one
-	To     uint64           `json:"to,omitempty"`   // 0: to the last one
 }
 
-// Matches reports whether a record is meant.
+// Matches reports whether the query selects a record.
 func (q *Query) Matches(r *Record) bool {
-	if len(q.Points) > 0 && !slices.Contains(q.Points, r.Point) || r.Seq < q.From || q.To > 0 && r.Seq >= q.To ||
+	if len(q.Points) > 0 && !slices.Contains(q.Points, r.Point) ||
 		q.RV != 0 && q.RV != r.RV || q.Station != "" && q.Station != r.Point.Info().Station {
 		return false
 	}
@@ -37,7 +35,7 @@ func (q *Query) Matches(r *Record) bool {
 		(q.Type == "" || Like(q.Type, r.Type)) && (q.Key == "" || ObjectKey(q.Key) == ObjectKey(r.Key))
 }
 
-// Like reports whether a text is one of the alternatives of a pattern.
+// Like reports whether a text matches one of the alternatives of a pattern.
 func Like(pattern, text string) bool {
 	for each := range strings.SplitSeq(pattern, "|") {
 		if like(each, text) {
@@ -47,7 +45,7 @@ func Like(pattern, text string) bool {
 	return pattern == text
 }
 
-// like compares with one alternative. A * alone stands for any text but none.
+// like compares a text with one alternative. A * on its own matches any text except "".
 func like(pattern, text string) bool {
 	if pattern == "*" {
 		return text != ""

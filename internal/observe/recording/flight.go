@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	flightWindow = 30 * time.Second // of the past that a file holds
-	flightAfter  = 2 * time.Second  // of what follows the fault
-	flightRest   = 30 * time.Second // between two files: one fault is one file, however often it shows
-	maxFlights   = 20               // files of one recorder
+	flightWindow = 30 * time.Second // the time before the fault that a file covers
+	flightAfter  = 2 * time.Second  // the time after it
+	flightRest   = 30 * time.Second // the pause between two files: a fault that goes on makes one file
+	maxFlights   = 20               // the most files that one recorder writes
 )
 
 // Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a
-// file. Three things count as wrong: the server closes a watcher that does not keep up, a client is told that its
-// history is gone (410), or one of the ten promises is broken.
+// file. Three things count as wrong: the server closes a watcher that does not keep up, the server answers a client
+// that its history is gone (410), or the rules find one of the ten promises broken.
 type Flight struct {
 	// Set by its maker, never changed.
 	Log      *probe.Log
@@ -36,30 +36,31 @@ type Flight struct {
 	// Keyframe returns a picture at or before a record, from which the recording can begin; or an error if there is
 	// none.
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
-	// Breaches returns the broken promises found at records after seq, in the order of the log.
+	// Breaches returns the breaches found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach
-	// Say is called with one line about every file, and once if none can be written, until one can.
+	// Say receives one line about every file. If no file can be written, it receives that once, until writing works
+	// again.
 	Say func(line string)
 
-	// Owned by Run.
-	seq     uint64    // looked at up to here
-	story   bool      // one is played, which leads to faults on purpose
-	broken  uint64    // record of the newest breach that was looked at
-	files   int       // saved
-	failing bool      // the last file could not be saved, and Say was called with that
-	resting time.Time // until then nothing is saved
+	// Run's own state.
+	seq     uint64    // the newest record that was looked at
+	story   bool      // whether a story is playing; stories cause faults on purpose
+	broken  uint64    // the record of the newest breach that was looked at
+	files   int       // files that were saved
+	failing bool      // whether the last file could not be saved, which Say has received
+	resting time.Time // when the next file may be saved
 }
 
-// Run watches the log until ctx is done. It is called once.
+// Run watches the log until ctx is done. Call it once.
 func (f *Flight) Run(ctx context.Context) {
 	f.seq = f.Log.Last()
 	routine.Every(ctx, clock.RealClock{}, interval, f.look)
 }
 
-// trigger is what a file is written for.
+// trigger is the reason for a file.
 type trigger struct {
 	record probe.Record
-	reason string // "": nothing has happened that is worth one
+	reason string // "": nothing has happened that is worth a file
 }
 
 // look saves a recording if one is due.
@@ -86,12 +87,12 @@ func (f *Flight) look(ctx context.Context) {
 		trigger.reason, flightWindow, name))
 }
 
-// played means that a story begins or ends.
+// played selects the records at which a story begins or ends.
 var played = probe.Query{Points: []probe.Point{probe.KnobTurned},
 	Fields: map[probe.Field]string{probe.FieldName: "story"}}
 
-// due returns the first since the last look that is worth a file. A broken promise comes first: it should never happen.
-// What the log has overrun is left out: what led there is gone, too.
+// due returns the first fault since the last look that is worth a file. A broken promise comes first: it should never
+// happen. due ignores records that have left the log, because what led to them is gone, too.
 func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		f.seq = r.Seq
@@ -103,17 +104,17 @@ func (f *Flight) due() (first trigger) {
 		}
 	}
 	if breaches := f.Breaches(f.broken); len(breaches) > 0 {
-		f.broken = breaches[len(breaches)-1].Record.Seq
+		f.broken = breaches[len(breaches)-1].Seq
 		broken := breaches[0]
 		return trigger{broken.Record, fmt.Sprintf("Promise %d was broken: %s.", broken.Rule, broken.Text)}
 	}
 	return first
 }
 
-// reason says what went wrong, if a record tells of a fault that people ask about afterwards; otherwise it is "".
+// reason returns a sentence about a fault that people will ask about afterwards, "" if the record is of no such fault.
 func (f *Flight) reason(r *probe.Record) string {
 	switch point := r.Point; {
-	case point == probe.FrameWritten && r.Anomaly(): // 410
+	case point == probe.FrameWritten && r.Anomaly(): // an ERROR event, as after 410
 		return "A watch was answered with an error in its stream, and its client has to begin again."
 	case point == probe.WatcherForced, point == probe.WatchChanError, point == probe.RequestAnswered && r.Anomaly():
 		return f.Log.Names().Sentence(r)
@@ -121,8 +122,8 @@ func (f *Flight) reason(r *probe.Record) string {
 	return ""
 }
 
-// save writes the window before the fault and what came after, and returns the file's name. If writing fails, it
-// removes the file.
+// save writes the window before the fault and what followed, and returns the file's name. If writing fails, it removes
+// the file.
 func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	header := NewHeader(time.Now(), f.Switches)
 	header.Reason = t.reason
@@ -141,8 +142,8 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns what the log holds since a time on its clock, with the picture before it: from the last keyframe
-// before that time on. If the log no longer holds what leads from there, it begins at the newest keyframe.
+// window returns the records since a time on the log's clock, with the picture before them: it begins at the last
+// keyframe before that time, or at the newest keyframe if the log no longer holds the records after the other.
 func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
 	first, last := f.Log.Oldest(), f.Log.Last()
 	for r := range f.Log.Between(first-1, last) {
@@ -160,5 +161,5 @@ func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Recor
 		}
 	}
 	records, _ := f.Log.Since(nil, first-1, int(last-first+1))
-	return records, nil // it begins with a gap, and says so when it is shown
+	return records, nil // the recording has no picture to begin with, which the page shows
 }

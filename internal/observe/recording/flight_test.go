@@ -33,11 +33,11 @@ type flown struct {
 	fold *fold.State
 	kept *fold.Keyframes
 
-	broken json.RawMessage // returned instead of every keyframe, unless nil
+	broken json.RawMessage // if not nil, stands in for every keyframe
 }
 
-func newFlown(t *testing.T, size int) *flown {
-	log := probe.NewLog(clock.RealClock{}, size)
+func newFlown(t *testing.T) *flown {
+	log := probe.NewLog(clock.RealClock{}, 1<<12)
 	return &flown{log: log, pods: probe.New(log).Resource("pods"), dir: t.TempDir(), fold: fold.New(),
 		kept: fold.NewKeyframes(16)}
 }
@@ -74,7 +74,7 @@ func (f *flown) run(t *testing.T, story func()) {
 	story()
 }
 
-// live writes a record every 100 ms for d.
+// live writes a record every 100 ms, for d.
 func (f *flown) live(d time.Duration) {
 	for range d / (100 * time.Millisecond) {
 		f.pods.Subject("w1").Event(probe.InputSent, "ADDED", "a", f.log.Last()+1, 1, 10)
@@ -89,7 +89,7 @@ func (f *flown) files(t *testing.T) []string {
 
 func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		f := newFlown(t, 1<<12)
+		f := newFlown(t)
 		f.run(t, func() {
 			f.pods.Subject("w1").Text(probe.WatcherAdded, "everything", "", 1, 10)
 			f.live(time.Minute)
@@ -116,7 +116,7 @@ func TestAnEvictionSavesWhatLedToItAndWhatFollowed(t *testing.T) {
 
 func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		f := newFlown(t, 1<<12)
+		f := newFlown(t)
 		f.run(t, func() {
 			for i := range 4 {
 				f.pods.Subject(fmt.Sprint("w", i)).At(probe.WatcherForced, "", 0)
@@ -146,11 +146,11 @@ func TestOneFaultIsOneFileHoweverOftenItShows(t *testing.T) {
 
 func TestABrokenPromiseIsSaved(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		f := newFlown(t, 1<<12)
+		f := newFlown(t)
 		f.run(t, func() {
 			f.live(5 * time.Second)
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/a", 900, 0, 1, 100, 900)
-			// and a not in the store
+			// An object a that is not in the store breaks the rules, too.
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900)
 			f.live(40 * time.Second)
 		})
@@ -162,11 +162,11 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 
 func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		f := newFlown(t, 1<<12)
+		f := newFlown(t)
 		f.live(time.Minute)
-		f.broken = json.RawMessage("{") // cannot be written
+		f.broken = json.RawMessage("{") // no recording can hold this
 		f.run(t, func() {
-			for range 3 { // what is wrong is said once
+			for range 3 { // Say receives the fault only once
 				f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 				f.live(2 * flightRest)
 			}

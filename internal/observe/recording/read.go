@@ -17,36 +17,25 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// What is read of a file is bounded: all of it is kept in memory. What its picture may hold, [fold.State.Fits] says.
+// The limits on a file, all of which is kept in memory. [fold.State.Fits] has the limits on its picture.
 const (
-	maxLine    = 64 << 20  // bytes: a header may hold a keyframe; a record has a few hundred
-	maxBytes   = 512 << 20 // of the whole file, unpacked
-	maxRecords = 2_000_000 // more than half an hour at a thousand a second
+	maxLine    = 64 << 20  // bytes: a header may hold a keyframe; a record has a few hundred bytes
+	maxBytes   = 512 << 20 // bytes of the whole file, unpacked
+	maxRecords = 2_000_000 // more than half an hour at a thousand records a second
 )
 
-// limits are those of Read; tests have smaller ones.
+// limits are the limits of a read; tests use smaller ones.
 type limits struct {
 	bytes   int64
 	records int
 }
 
-// Recording is one that was read as a whole. It is the caller's own.
+// Recording is a recording that was read as a whole. The caller owns it.
 type Recording struct {
 	Header  Header
 	Start   *fold.State    // the picture before the first record
-	Records []probe.Record // they follow each other without a gap
-	Hash    string         // of its file, as [Hash] returns it
-}
-
-// Unknown returns the names of the points that stand in the recording and not in this program, sorted.
-func (r *Recording) Unknown() (names []string) {
-	for i := range r.Records {
-		if r.Records[i].Point == probe.Unknown {
-			names = append(names, r.Records[i].Texts.Get(probe.FieldName))
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	Records []probe.Record // in order, without a gap
+	Hash    string         // the [Hash] of the file
 }
 
 // Open reads the recording in a file, as [Read] does.
@@ -59,7 +48,7 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
-// Begins reports whether a file begins as a recording does, also one that was cut off.
+// Begins reports whether a file begins like a recording. It does so for a recording that was cut off, too.
 func Begins(file io.Reader) bool {
 	zipped, err := gzip.NewReader(file)
 	if err != nil {
@@ -71,9 +60,9 @@ func Begins(file io.Reader) bool {
 	return err == nil && string(head) == beginning
 }
 
-// Read reads a whole recording, until ctx is done. The error says what is wrong with a file that is not a recording,
-// was cut off, says what no recording says (numbers beyond 2^53, gaps, times that go back, a picture of another
-// moment), or holds more than can be shown, in bytes, records, or at any moment in its picture.
+// Read reads a whole recording, until ctx is done. It returns an error for a file that is no recording, was cut off,
+// holds what no recording holds (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or holds
+// more than can be shown, in bytes, records, or at any moment in its picture.
 func Read(ctx context.Context, in io.Reader) (*Recording, error) {
 	return limits{maxBytes, maxRecords}.read(ctx, in)
 }
@@ -93,14 +82,14 @@ func (l limits) read(ctx context.Context, in io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(io.Discard, file); err != nil { // what follows the end belongs to the file, too
+	if _, err := io.Copy(io.Discard, file); err != nil { // the hash includes whatever follows the recording's end
 		return nil, err
 	}
 	rec.Hash = nameOf([sha256.Size]byte(sum.Sum(nil)))
 	return rec, nil
 }
 
-// readLines reads what the file holds, unpacked.
+// readLines reads the unpacked lines of the file.
 func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error) {
 	lines := &lineReader{in: bufio.NewReaderSize(in, 64<<10)}
 	header, err := lines.next(ctx)
@@ -114,22 +103,20 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 	if err := json.Unmarshal(header, &rec.Header); err != nil || rec.Header.Format != format {
 		return nil, fmt.Errorf("not a recording: the first line is not its header")
 	}
+	if rec.Header.Version != Version {
+		return nil, fmt.Errorf("the recording is of version %d, and this program reads version %d", rec.Header.Version,
+			Version)
+	}
 	if rec.Header.Keyframe != nil {
 		rec.Start, err = fold.Read(rec.Header.Keyframe)
 	}
 	if err == nil {
 		err = l.readRecords(ctx, rec, lines)
 	}
-	if version := rec.Header.Version; err != nil && version != Version && ctx.Err() == nil {
-		err = fmt.Errorf(
-			"the recording is of version %d, and this program, which writes version %d, cannot read it: %w", version,
-			Version, err)
-	}
 	return rec, err
 }
 
-// readRecords reads the records, and folds them as it goes: what no picture has room for is refused before the rest is
-// read.
+// readRecords reads the records, and folds them on the way, so that it can stop at the first picture that is too large.
 func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineReader) error {
 	picture := rec.Start.Clone()
 	places := rec.Header.places()
@@ -166,15 +153,15 @@ func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineRead
 	return picture.Fits()
 }
 
-// lineReader reads lines of at most [maxLine] bytes. It looks at each byte once: a bufio.Scanner looks through all that
-// it has of a long line after each piece, which takes seconds.
+// lineReader reads lines of at most [maxLine] bytes. It looks at each byte once; a bufio.Scanner would search a long
+// line from its beginning after each piece, which takes seconds.
 type lineReader struct {
 	in   *bufio.Reader
-	line []byte // the last one
+	line []byte // the last line
 }
 
-// next returns the next line without its end, which is overwritten by the next call. It ends with ctx, also in the
-// middle of a line. The error is io.EOF after the last one.
+// next returns the next line without its newline; the next call overwrites it. It returns ctx's error when ctx is done,
+// even in the middle of a line, and io.EOF after the last line.
 func (l *lineReader) next(ctx context.Context) ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -195,8 +182,8 @@ func (l *lineReader) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// places returns, for each point whose args this program declares otherwise than the recording's table, the place there
-// of each arg that it declares, -1 if it is not there.
+// places returns, for each point whose args the recording's table declares otherwise than this program, where that
+// table has each arg of this program, -1 if nowhere.
 func (h *Header) places() map[probe.Point][]int {
 	places := map[probe.Point][]int{}
 	for name, args := range h.Table {
@@ -214,7 +201,8 @@ func (h *Header) places() map[probe.Point][]int {
 	return places
 }
 
-// arranged returns args from the places where a recording has them; 0 stands for what it has not.
+// arranged returns args in this program's order, given the places that they have in the recording; an arg that it lacks
+// is 0.
 func arranged(args [4]int, from []int) (arranged [4]int) {
 	for i, place := range from {
 		if place >= 0 && place < len(args) {
@@ -224,7 +212,7 @@ func arranged(args [4]int, from []int) (arranged [4]int) {
 	return arranged
 }
 
-// takes says why a record cannot come after those that were read, nil if it can.
+// takes returns an error if a record cannot follow the records that were read.
 func (r *Recording) takes(next *probe.Record) error {
 	if next.Seq == 0 || next.Seq > fold.MaxNumber || next.Time < 0 || next.Time > fold.MaxNumber {
 		return fmt.Errorf("record %d at %d ns: a number is larger than 2^53, or negative", next.Seq, next.Time)

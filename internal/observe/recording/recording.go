@@ -1,8 +1,8 @@
 // Package recording writes the probe log to a file while the program runs, and loads such a file back into a log when
 // nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
 //
-// [Write] follows the log from its beginning, because the command line asked for it. A [Flight] watches the log and,
-// when something goes wrong, writes what led there. [Read] reads such a file and bounds what it takes into memory.
+// [Write] follows the log from its beginning, for the flag -record. A [Flight] watches the log and, when something goes
+// wrong, writes what led to it. [Read] reads such a file and bounds what it takes into memory.
 //
 // This package has no lock; a Flight belongs to the goroutine that runs it.
 package recording
@@ -28,7 +28,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Version is the version of the format. [Read] takes a recording of another version if it understands every line.
+// Version is the version of the format. [Read] refuses a recording of another version.
 const Version = 1
 
 const (
@@ -40,22 +40,22 @@ const (
 type Header struct {
 	Format   string    `json:"format"` // "listwatch recording"
 	Version  int       `json:"version"`
-	Started  time.Time `json:"started"`            // when the file was begun, in UTC
-	Reason   string    `json:"reason,omitempty"`   // why, if the command line did not ask for it
-	Revision string    `json:"revision,omitempty"` // of the source, where the build knows it
-	// Table has the points by name, each with the names of its args: a reader that knows them in another order, or not
-	// all, finds its own. nil: the reader's.
+	Started  time.Time `json:"started"`            // when the recording was begun, in UTC
+	Reason   string    `json:"reason,omitempty"`   // why the recording was made, if not for -record
+	Revision string    `json:"revision,omitempty"` // the source's version, if the build has it
+	// Table maps each point's name to the names of its args. A reader whose points or orders of args differ arranges
+	// the args by it. nil: the reader's own table applies.
 	Table    Texts `json:"table,omitempty"`
-	Switches Texts `json:"switches,omitempty"` // the command line's, for later readers
-	// Keyframe is the picture before the first record, as [fold.Read] reads it; nil: the recording begins with an empty
+	Switches Texts `json:"switches,omitempty"` // the switches of the command line, for later readers
+	// Keyframe is the picture before the first record, for [fold.Read]; nil: the recording begins with an empty
 	// picture.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }
 
-// Texts are texts by name, as a header holds them.
+// Texts are a header's texts, by name.
 type Texts map[string]string
 
-// maxTexts is how many bytes of JSON they may be.
+// maxTexts is how many bytes the JSON of a header's Texts may have.
 const maxTexts = 1 << 16
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -66,8 +66,8 @@ func (t *Texts) UnmarshalJSON(written []byte) error {
 	return json.Unmarshal(written, (*map[string]string)(t))
 }
 
-// NewHeader returns the header of a recording that was begun at started, by this program with these switches. It takes
-// switches.
+// NewHeader returns the header of a recording that this program, with these switches, began at started. The header
+// keeps the map switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
 	return Header{
 		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Table: table(),
@@ -75,7 +75,7 @@ func NewHeader(started time.Time, switches map[string]string) Header {
 	}
 }
 
-// table returns the table of points as a header holds it.
+// table returns the table of points for a header.
 func table() Texts {
 	table := Texts{}
 	for _, p := range probe.Points() {
@@ -84,7 +84,7 @@ func table() Texts {
 	return table
 }
 
-// revision returns the version that the go command gives to what it builds, which names the commit; "" if it does not.
+// revision returns the version that the go command puts into a build, which names the commit; "" if it has none.
 func revision() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "(devel)" {
@@ -93,7 +93,7 @@ func revision() string {
 	return build.Main.Version
 }
 
-// Hash returns the name by which links know a recording: the beginning of the SHA-256 of its file.
+// Hash returns the name of a recording in links: the beginning of the SHA-256 of its file.
 func Hash(file []byte) string { return nameOf(sha256.Sum256(file)) }
 
 // nameOf returns the beginning of a hash as text.
@@ -101,24 +101,24 @@ func nameOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:8]) }
 
 const format = "listwatch recording"
 
-// ErrGap is returned by [Write] when the log dropped records before they were written.
+// ErrGap is the error of [Write] if the log drops records before Write has written them.
 var ErrGap = errors.New("the log moved on faster than it could be written")
 
-// Write writes the log to out from its oldest record on until ctx is done, and then the rest. It returns when
-// everything is written and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader
-// can still read what was written before, provided that out takes the end of the file.
+// Write writes the log to out, from its oldest record until ctx is done, and then the rest. It returns when everything
+// is written and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader can still
+// read the records written before it, provided that out takes the end of the file.
 func Write(ctx context.Context, log *probe.Log, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
 	err := writeHeader(zipped, NewHeader(time.Now(), switches))
 	if err == nil {
-		err = zipped.Flush() // a file says what it is from the beginning, also if the program is killed
+		err = zipped.Flush() // now, so that the file is recognizable even if the program is killed
 	}
 	if err != nil {
 		return err
 	}
 	writing, cancel := context.WithCancel(ctx)
 	defer cancel()
-	seq := log.Oldest() - 1 // the last one written
+	seq := log.Oldest() - 1 // the last record written
 	routine.Every(writing, clock.RealClock{}, interval, func(context.Context) {
 		if seq, err = drain(log, seq, zipped); err != nil {
 			cancel()
@@ -127,10 +127,10 @@ func Write(ctx context.Context, log *probe.Log, switches map[string]string, out 
 	if err == nil {
 		_, err = drain(log, seq, zipped)
 	}
-	return cmp.Or(err, zipped.Close()) // one: Close fails again for what has failed before
+	return cmp.Or(err, zipped.Close()) // only the first error: after a failed write, Close fails too
 }
 
-// drain writes everything the log holds beyond seq, and returns the last record it has written.
+// drain writes all records after seq that the log holds, and returns the number of the last one written.
 func drain(log *probe.Log, seq uint64, out io.Writer) (uint64, error) {
 	for r := range log.Between(seq, log.Last()) {
 		if r.Seq != seq+1 {
@@ -144,7 +144,7 @@ func drain(log *probe.Log, seq uint64, out io.Writer) (uint64, error) {
 	return seq, nil
 }
 
-// writeRecord writes a record as a line, with secrets in its text redacted.
+// writeRecord writes a record as a line, with secrets in its texts redacted.
 func writeRecord(out io.Writer, r probe.Record) error {
 	r.Texts = r.Texts.With(func(name probe.Field, text string) string {
 		if name == probe.FieldQuery {
@@ -159,7 +159,7 @@ func writeRecord(out io.Writer, r probe.Record) error {
 }
 
 func writeHeader(out io.Writer, header Header) error {
-	if json.Valid(header.Keyframe) { // what is not JSON is refused just below
+	if json.Valid(header.Keyframe) { // Encode refuses anything else
 		header.Keyframe = redact.JSON(header.Keyframe)
 	}
 	if err := json.NewEncoder(out).Encode(header); err != nil {
@@ -171,7 +171,7 @@ func writeHeader(out io.Writer, header Header) error {
 // WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts
 // and in the keyframe, and does not close out.
 func WriteAll(out io.Writer, header Header, records []probe.Record) error {
-	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression) // a recording is read more often than it is written
+	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression) // read more often than written
 	if err == nil {
 		err = writeHeader(zipped, header)
 	}

@@ -3,6 +3,7 @@ package routine_test
 import (
 	"context"
 	"runtime/pprof"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
+	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 )
@@ -51,4 +53,23 @@ func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 		g.Wait()
 		assert.EqualSlices(t, []time.Duration{time.Minute, 2 * time.Minute}, at)
 	})
+}
+
+// A goroutine whose context is not done is not late, and Late returns each name once.
+func TestLateAreTheGoroutinesThatKeepTheProgram(t *testing.T) {
+	end := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var outer, inner routine.Group
+	inner.Go(ctx, "test.waits", func(context.Context) { <-end })
+	inner.Go(ctx, "test.waits", func(context.Context) { <-end })
+	outer.Go(ctx, "test.between", func(context.Context) { inner.Wait() })
+	outer.Go(t.Context(), "test.runs", func(context.Context) { <-end })
+	assert.EqualSlices(t, nil, routine.Late())
+	cancel()
+	eventually.Holds(t, "it has begun", func() bool {
+		return slices.Equal(routine.Late(), []string{"test.between", "test.waits"})
+	})
+	close(end)
+	outer.Wait()
+	assert.EqualSlices(t, nil, routine.Late())
 }

@@ -1,34 +1,40 @@
 package rules
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 // Rule is one promise.
 type Rule struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"` // the promise, in one sentence
-	// Loud: it follows only watchers all of whose moments are in the log: none that was ever quiet.
+	// Loud: the rule follows only watchers that were never quiet, whose moments are all in the log.
 	Loud bool `json:"loud,omitempty"`
-	// new returns the rule's state before the first record. fromStart says that there were none before it.
+	// new returns the rule's state before the first record. fromStart: the log has no earlier record.
 	new func(fromStart bool) checking
 }
 
 // checking is the state of one rule for one resource.
 type checking interface {
-	// check takes the next record, and returns what is wrong with it, "" if nothing is.
+	// check takes the next record, and returns a sentence about its fault, "" if it has none.
 	check(r *probe.Record) string
 }
 
-// All are the rules, in order. The checks of 1, 2 and 4 are in dispatch.go, of 3, 5, 6 and 9 in watcher.go, of 7, 8 and
-// 10 in client.go.
+// All are the rules, in order. dispatch.go checks 1, 2 and 4, watcher.go 3, 5, 6 and 9, client.go 7, 8 and 10.
 var All = []Rule{
 	{1, "One writer: the ring and the store change together, and the dispatcher hears of it afterwards.", false,
 		func(bool) checking { return &oneWriter{} }},
 	{2, "Choosing a watcher's starting point and registering it are atomic: no event falls in between.", true,
-		func(bool) checking { return &noGap{watchers: map[string]*recipient{}} }},
+		func(bool) checking { return &noGap{map[string]*recipient{}, nil, map[string]*probe.Record{}} }},
 	{3, "A bookmark carries only a version whose events the watcher has been handed.", false,
 		func(bool) checking { return &honestBookmarks{} }},
 	{4, "An input is closed only when no dispatch can be sending.", false,
@@ -49,31 +55,30 @@ var All = []Rule{
 		func(bool) checking { return backpressure{} }},
 }
 
-// Breach is a rule that was broken.
+// Breach is a record that breaks a rule.
 type Breach struct {
 	Rule         int    `json:"-"`
-	probe.Record        // at which it was noticed
+	probe.Record        // the record at which the checker noticed the breach
 	Text         string `json:"text"` // hostile input: escape before showing
 }
 
 // String returns the breach in one line.
 func (b Breach) String() string {
-	return fmt.Sprintf("rule %d broken at record %d (%s, %s): %s", b.Rule, b.Record.Seq, b.Record.Point,
-		b.Record.Subject, b.Text)
+	return fmt.Sprintf("rule %d broken at record %d (%s, %s): %s", b.Rule, b.Seq, b.Point, b.Subject, b.Text)
 }
 
 // Checker applies every rule to every resource.
 type Checker struct {
-	seq       uint64 // of the newest record
-	gap       bool   // records are missing before it
+	seq       uint64 // the newest record
+	gap       bool   // whether records are missing before it
 	resources map[string][]checking
 }
 
-// New returns a checker that has seen nothing.
+// New returns a checker before the first record.
 func New() *Checker { return &Checker{resources: map[string][]checking{}} }
 
-// Apply takes records, which must follow each other in the order of the log, and returns the breaches found in them.
-// Records that were applied before are passed over, so batches may overlap.
+// Apply takes records, which must follow each other in the order of the log, and returns the breaches found in them. It
+// passes over records that it has seen, so batches may overlap.
 func (c *Checker) Apply(records []probe.Record) []Breach {
 	var breaches []Breach
 	for i := range records {
@@ -88,7 +93,7 @@ func (c *Checker) apply(r *probe.Record) (breaches []Breach) {
 	}
 	if r.Seq != c.seq+1 {
 		c.gap = true
-		clear(c.resources) // whatever was missed may explain everything
+		clear(c.resources) // the missed records may explain any later one
 	}
 	c.seq = r.Seq
 	for n, rule := range c.of(r.Resource) {
@@ -99,7 +104,7 @@ func (c *Checker) apply(r *probe.Record) (breaches []Breach) {
 	return breaches
 }
 
-// of returns the state of every rule for a resource, in the order of [All].
+// of returns the state of each rule for a resource, in the order of [All].
 func (c *Checker) of(resource string) []checking {
 	rules, ok := c.resources[resource]
 	if !ok {
@@ -115,12 +120,112 @@ const (
 	deleted  = "DELETED"
 	bookmark = "BOOKMARK"
 
-	// maxRemembered is how many objects, or versions, a rule remembers of one watcher, store or client. With more it
-	// forgets them all, and says nothing of what it has forgotten.
+	// maxRemembered is how many objects, or versions, a rule remembers of one watcher, store or client. When it has
+	// that many, it forgets them all, and reports no breach that depends on them.
 	maxRemembered = 1 << 15
 )
 
-// object says what a record is about, for a sentence.
+// object returns a record's object and version, for a sentence.
 func object(r *probe.Record) string {
 	return fmt.Sprintf("%s %s at %d", r.Type, probe.ObjectKey(r.Key), r.RV)
+}
+
+const (
+	monitorPeriod = 100 * time.Millisecond // the pause between two looks at the log
+	maxBreaches   = 100                    // the newest, all rules together
+)
+
+// Monitor checks the rules on a log while it grows. Its memory is bounded: the checkers forget when they have too much,
+// and the monitor counts all breaches, but keeps only the newest.
+//
+// Its methods may be called from any goroutine.
+type Monitor struct {
+	log *probe.Log // set by NewMonitor, never changed
+
+	mu       sync.Mutex // guards the fields below; taken before the log's own lock
+	checker  *Checker
+	checked  uint64 // records that it has checked
+	missed   uint64 // records that had left the log before it could check them
+	counts   map[int]int
+	breaches []Breach
+}
+
+// NewMonitor returns a monitor before its first look. It starts no goroutine; [Monitor.Run] and [Monitor.Look] do the
+// work.
+func NewMonitor(log *probe.Log) *Monitor {
+	return &Monitor{log: log, checker: New(), counts: map[int]int{}}
+}
+
+// Run looks at the log until ctx is done. Call it once.
+func (m *Monitor) Run(ctx context.Context) {
+	routine.Every(ctx, clock.RealClock{}, monitorPeriod, m.Look)
+}
+
+// Look checks the records since the last look, until ctx is done.
+func (m *Monitor) Look(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for r := range m.log.Between(m.checker.seq, m.log.Last()) {
+		if ctx.Err() != nil {
+			return
+		}
+		m.checked++
+		m.missed += r.Seq - 1 - m.checker.seq
+		for _, breach := range m.checker.apply(r) {
+			m.keepLocked(breach)
+		}
+	}
+}
+
+func (m *Monitor) keepLocked(breach Breach) {
+	m.counts[breach.Rule]++
+	if len(m.breaches) == maxBreaches {
+		m.breaches = slices.Delete(m.breaches, 0, 1)
+	}
+	m.breaches = append(m.breaches, breach)
+}
+
+// Breaches returns the breaches that it keeps at records later than after, in the order of the log.
+func (m *Monitor) Breaches(after uint64) []Breach {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []Breach
+	for _, breach := range m.breaches {
+		if breach.Seq > after {
+			found = append(found, breach)
+		}
+	}
+	return found
+}
+
+// Report is the state of all rules.
+type Report struct {
+	Seq     uint64       `json:"seq"`     // the newest record that was checked
+	Checked uint64       `json:"checked"` // records that were checked since the monitor began
+	Missed  uint64       `json:"missed"`  // records that had left the log before the monitor could check them
+	Rules   []RuleReport `json:"rules"`   // in the order of [All]
+}
+
+// RuleReport is the state of one rule.
+type RuleReport struct {
+	Rule
+	Count    int      `json:"count"`              // number of breaches
+	Breaches []Breach `json:"breaches,omitempty"` // the newest breaches
+}
+
+// Report returns the state of the rules at the last look.
+func (m *Monitor) Report() Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	report := Report{Seq: m.checker.seq, Checked: m.checked, Missed: m.missed}
+	for _, rule := range All {
+		each := RuleReport{Rule: rule, Count: m.counts[rule.Number]}
+		for _, breach := range m.breaches {
+			if breach.Rule == rule.Number {
+				each.Breaches = append(each.Breaches, breach)
+			}
+		}
+		report.Rules = append(report.Rules, each)
+	}
+	return report
 }

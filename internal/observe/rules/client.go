@@ -6,14 +6,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// opaqueVersions is rule 7. A client that asks only for versions it was given does no arithmetic with them. The
-// cacher's own reflector is in the server, and keeps the rule as well.
+// opaqueVersions is rule 7. A client that asks only for versions that it was given does no arithmetic with them. The
+// cacher's own reflector runs in the server, and the rule holds for it, too.
 type opaqueVersions map[string]*asker // by reflector
 
-// asker is one reflector: what it asked for last, and what it was given since.
+// asker is one reflector: the version that it asked for last, and the versions that it was given since.
 type asker struct {
 	given map[uint64]bool
-	floor uint64 // up to it, versions have been forgotten
+	floor uint64 // versions up to this one have been forgotten
 }
 
 func (o opaqueVersions) check(r *probe.Record) string {
@@ -41,28 +41,28 @@ func (a *asker) give(rv uint64) {
 func (o opaqueVersions) asks(r *probe.Record) string {
 	asks := o[r.Subject]
 	o[r.Subject] = &asker{given: map[uint64]bool{r.RV: true}}
-	// asks nil: nothing is known of it yet
+	// asks is nil at a reflector's first watch in the log.
 	if r.RV == 0 || asks == nil || r.RV <= asks.floor || asks.given[r.RV] {
 		return ""
 	}
 	return fmt.Sprintf("%s asks for %d, which no server gave it", r.Subject, r.RV)
 }
 
-// storeFirst is rule 8. The local store holds what a handler is called with, or has held it; and of one object a
-// handler hears in the order of its versions. A deletion that was only inferred has no version, and is not checked. A
-// listener whose opening was not seen belongs to no known store: only the order is checked.
+// storeFirst is rule 8. A handler is called only with an object that the local store holds or has held, and with the
+// versions of each object in order. An inferred deletion has no version, and is not checked. If the log lacks a
+// listener's opening, its store is unknown, and only the order is checked.
 type storeFirst struct {
-	fromStart bool // what was not seen to be stored was not stored
+	fromStart bool // whether an object without a record of storing was never stored
 
 	stores     map[string]*localStore       // by informer
-	told       map[string]map[string]uint64 // by listener and key: the newest version its handler was called with
-	informerOf map[string]string            // by listener, as far as it is known
+	told       map[string]map[string]uint64 // by listener and key: the newest version with which the handler was called
+	informerOf map[string]string            // by listener, if known
 }
 
-// localStore is what is known of one informer's store.
+// localStore is what the log shows of one informer's store.
 type localStore struct {
 	versions map[string]uint64 // by key: the newest version that the store has had
-	replaced bool              // it was replaced as a whole: what came with that is not known
+	replaced bool              // whether the store was replaced as a whole, by objects that the log does not name
 }
 
 func (s *storeFirst) check(r *probe.Record) string {
@@ -83,7 +83,7 @@ func (s *storeFirst) check(r *probe.Record) string {
 	return ""
 }
 
-// of returns what is known of an informer's store.
+// of returns the state of an informer's store, new if there is none.
 func (s *storeFirst) of(informer string) *localStore {
 	store := s.stores[informer]
 	if store == nil {
@@ -124,11 +124,11 @@ func (s *storeFirst) call(r *probe.Record) string {
 	return ""
 }
 
-// unbounded are the queues that may hold whatever comes: a FIFO takes one entry for each change, a workqueue one for
-// each key, and the pending ring is where a slow handler is paid for.
+// unbounded are the queues without a capacity: a FIFO takes one entry for each change, a workqueue one for each key,
+// and the pending ring grows while its handler is slow.
 var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
 
-// backpressure is rule 10.
+// backpressure is rule 10. It holds the capacities of channels.
 type backpressure map[channel]int // capacities
 
 type channel struct {
@@ -147,7 +147,7 @@ func (b backpressure) check(r *probe.Record) string {
 	if info.Queue == "" || unbounded[info.Queue] {
 		return ""
 	}
-	length, capacity := r.Args[0], r.Args[1] // "len cap", as every point of a queue declares
+	length, capacity := r.Args[0], r.Args[1] // every point of a queue declares its args as "len cap"
 	which := channel{r.Subject, info.Queue}
 	before, known := b[which]
 	b[which] = capacity

@@ -8,11 +8,11 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// oneWriter is rule 1. The moments of ring and store are reported under one lock, so their order in the log is that of
-// the facts; and the writer hands the event on itself, so that, too, is in its place.
+// oneWriter is rule 1. The cacher reports the moments of ring and store under one lock, so the log has them in the
+// order of the facts. The same goroutine then passes the event to the dispatcher, so that record, too, is in its place.
 type oneWriter struct {
-	inRing *probe.Record // appended, and not in the store yet
-	newest uint64        // version of the newest event or list, 0 if none was seen
+	inRing *probe.Record // the event that is in the ring and not yet in the store
+	newest uint64        // the version of the newest event or list, 0 if the log has none
 }
 
 func (o *oneWriter) check(r *probe.Record) string {
@@ -47,7 +47,7 @@ func (o *oneWriter) append(r *probe.Record) string {
 	return text
 }
 
-// interrupted says so if something happens under the lock between the two halves of one change.
+// interrupted returns a sentence if something happens under the lock between the two halves of one change.
 func (o *oneWriter) interrupted(r *probe.Record) string {
 	if o.inRing == nil {
 		return ""
@@ -57,17 +57,18 @@ func (o *oneWriter) interrupted(r *probe.Record) string {
 	return fmt.Sprintf("%s while %s is in the ring and not in the store", r.Point, object(half))
 }
 
-// noGap is rule 2. A watcher without selectors must be handed every event below its key, from its registration on. One
-// that misses an event may have been on its way out; one that is handed another event afterwards was not.
+// noGap is rule 2. The cacher must hand a watcher without selectors every event below its key, from its registration
+// on. A watcher that misses an event may be about to end; if it is handed a later event, it was not.
 type noGap struct {
 	watchers map[string]*recipient
-	current  *probe.Record // the dispatch that is under way
+	current  *probe.Record // the dispatch in progress
+	// missed also holds each quiet watcher, because the log lacks its moments. finish passes over watchers in it.
+	missed map[string]*probe.Record // by watcher, an event that did not reach it
 }
 
 type recipient struct {
 	key    string
-	served uint64        // seq of the dispatch that reached it last, or of its registration
-	missed *probe.Record // an event that did not reach it
+	served uint64 // seq of the last dispatch that reached it, or of its registration
 }
 
 func (n *noGap) check(r *probe.Record) string {
@@ -75,11 +76,12 @@ func (n *noGap) check(r *probe.Record) string {
 	case probe.WatcherAdded:
 		if said := r.Texts.Get; said(probe.FieldPrefix) == r.Key &&
 			said(probe.FieldLabels)+said(probe.FieldFields) == "" {
-			// A dispatch that is under way has picked its recipients: what it carries is in this watcher's interval.
-			n.watchers[r.Subject] = &recipient{key: r.Key, served: r.Seq}
+			// A dispatch in progress has chosen its recipients already: this watcher gets that event in its interval.
+			n.watchers[r.Subject] = &recipient{r.Key, r.Seq}
 		}
-	case probe.WatcherRemoved, probe.WatcherSummed:
+	case probe.WatcherRemoved, probe.WatcherLookedAt:
 		delete(n.watchers, r.Subject)
+		delete(n.missed, r.Subject)
 	case probe.DispatchStarted:
 		n.current = new(*r)
 	case probe.InputSent:
@@ -91,13 +93,14 @@ func (n *noGap) check(r *probe.Record) string {
 }
 
 func (n *noGap) handed(r *probe.Record) string {
-	w := n.watchers[r.Subject]
-	if w == nil || r.Type == bookmark || n.current == nil {
+	if r.Type == bookmark || n.current == nil {
 		return ""
 	}
-	w.served = n.current.Seq
-	if missed := w.missed; missed != nil {
-		w.missed = nil
+	if w := n.watchers[r.Subject]; w != nil {
+		w.served = n.current.Seq
+	}
+	if missed := n.missed[r.Subject]; missed != nil {
+		delete(n.missed, r.Subject)
 		return fmt.Sprintf("%s is handed %s, and was never handed %s", r.Subject, object(r), object(missed))
 	}
 	return ""
@@ -109,34 +112,35 @@ func (n *noGap) finish() {
 	if started == nil || started.Type == bookmark {
 		return
 	}
-	for _, w := range n.watchers {
-		if below(started.Key, w.key) && w.served < started.Seq && w.missed == nil {
-			w.missed = started
+	for id, w := range n.watchers {
+		if below(started.Key, w.key) && w.served < started.Seq {
+			n.missed[id] = started
+			delete(n.watchers, id)
 		}
 	}
 }
 
-// below reports whether a key is another or lies in its directory.
+// below reports whether key equals of, or is in the directory of.
 func below(key, of string) bool {
 	return key == of || strings.HasPrefix(key, strings.TrimSuffix(of, "/")+"/")
 }
 
-// closedInputs is rule 4. That no goroutine sends into a closed channel Go checks itself, with a panic; what is checked
-// here is that a dispatch which begins after a watcher has gone does not know it any more.
+// closedInputs is rule 4. Go itself panics if a goroutine sends into a closed channel. This rule checks that a dispatch
+// which begins after a watcher has gone does not send to it.
 type closedInputs struct {
-	gone        map[string]uint64 // by watcher, the record with which it went
-	began       uint64            // the record with which the newest dispatch began
-	dispatching bool              // it is under way
+	gone        map[string]uint64 // by watcher, the record at which it went
+	began       uint64            // the record at which the newest dispatch began
+	dispatching bool              // whether that dispatch is in progress
 }
 
 func (c *closedInputs) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
-		delete(c.gone, r.Subject) // those of a server that was started again are counted from one, as those before were
+		delete(c.gone, r.Subject) // a server that starts again numbers its watchers from one again
 	case probe.WatcherRemoved:
 		c.gone[r.Subject] = r.Seq
 	case probe.DispatchStarted:
-		// a watcher that was gone before the last dispatch was not in it, and cannot be in this one
+		// A watcher that went before the previous dispatch began was not in it, and cannot be in this one.
 		maps.DeleteFunc(c.gone, func(_ string, went uint64) bool { return went < c.began })
 		c.began, c.dispatching = r.Seq, true
 	case probe.DispatchFinished:

@@ -1,28 +1,27 @@
-// Package rules checks the promises that the whole machinery rests on, while it runs or afterwards.
+// Package rules checks the promises that the whole machinery rests on, during a run or afterwards.
 //
-// There are ten of them ([All]). Each is checked on the log of moments alone, so the same checkers serve a test, a run
-// with faults, a recording, and the page. A [Checker] is fed records in the order of the log, as a fold is, and answers
-// with each [Breach] it finds: the rule, the record that broke it, and what is wrong.
+// There are ten of them ([All]). They need nothing but the log of moments, so the same checkers serve a test, a run
+// with faults, a recording, and the page. A [Checker] takes records in the order of the log, as a fold does, and
+// returns each [Breach]: the rule, the record that broke it, and a sentence about the fault.
 //
 //	checker := rules.New()
 //	breaches := checker.Apply(records)
 //
-// A [Monitor] does that on a log which grows, for as long as it does.
+// A [Monitor] does that on a log while it grows.
 //
-// What a log cannot show is whether a watcher has seen everything that it should, because the log does not say what
-// a selector would have matched. For that a test that writes keeps a history, and compares it with what a watcher saw
+// A log cannot show whether a watcher has seen everything that it should, because it does not record what a selector
+// would have matched. A test that writes keeps a history instead, and compares that with what a watcher saw
 // (internal/observe/rules/history).
 //
-// Of many watchers most are quiet: their routine moments are counted, not written down. Rules 2, 5 and 6 compare each
-// moment of a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The others
-// hold of any part of what a watcher reports, so they follow all.
+// Among many watchers most are quiet: the log leaves out their routine moments. Rules 2, 5 and 6 compare each moment of
+// a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules hold
+// for any part of a watcher's records, so they follow all watchers.
 //
-// A checker accuses only when it is sure. Two goroutines that meet at a channel may write their records down in either
-// order; where a rule compares what two of them say, it pairs the k-th send with the k-th receive. After a gap in the
-// log it knows nothing and begins again.
+// A checker accuses only when it is sure. Two goroutines that meet at a channel may report in either order; a rule that
+// compares their records pairs the k-th send with the k-th receive. After a gap in the log the checker begins again.
 //
 // # Concurrency
 //
-// A [Monitor] may be used from any goroutine; nothing else may, and nothing starts goroutines. What a checker remembers
-// is bounded: by the watchers that are there now, and by [maxRemembered] objects or versions of each.
+// Any goroutine may use a [Monitor], but only one goroutine a [Checker]. Nothing here starts goroutines. A checker
+// remembers only watchers that have not ended, and at most [maxRemembered] objects or versions of each.
 package rules

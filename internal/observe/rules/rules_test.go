@@ -4,15 +4,21 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
 
-// The rules are tried on one story in which everything is right: a pod is created, changed and deleted while w1, which
-// began with the state, and w2, which began at 5, watch; a bookmark follows; w1 is served over HTTP, and an informer
-// tells a handler. Then it is told again with one fault in it, and exactly the rule that it breaks must notice.
+// These tests run the rules on one story in which everything is right: a pod is created, changed and deleted while w1,
+// which began with the state, and w2, which began at 5, watch; a bookmark follows; w1 is served over HTTP, and an
+// informer calls a handler. Each test then adds one fault to the story, and exactly the rule that the fault breaks must
+// notice.
 
 const pods, a, b = "/registry/pods/", "/registry/pods/default/a", "/registry/pods/default/b"
 
@@ -28,7 +34,7 @@ func added(subject string, rv uint64) probe.Record {
 	return r
 }
 
-// changed is one event from the ring to both watchers.
+// changed returns the records of one event on its way from the ring to both watchers and to the handler.
 func changed(typ, key string, rv uint64) []probe.Record {
 	return []probe.Record{
 		at(probe.RingAppend, "cacher", typ, key, rv, 0, int(rv), 100, 6),
@@ -39,7 +45,7 @@ func changed(typ, key string, rv uint64) []probe.Record {
 		at(probe.InputSent, "w1", typ, key, rv, 1, 10),
 		at(probe.InputSent, "w2", typ, key, rv, 1, 10),
 		at(probe.DispatchFinished, "cacher", typ, key, rv),
-		at(probe.ResultReceived, "w1", typ, key, rv, 0, 10), // written down before its send
+		at(probe.ResultReceived, "w1", typ, key, rv, 0, 10), // the receiver reports before the sender
 		at(probe.ResultSent, "w1", typ, key, rv, 1, 10),
 		at(probe.ResultSent, "w2", typ, key, rv, 1, 10),
 		at(probe.ReflectorReceived, "informer", typ, "default/a", rv),
@@ -57,7 +63,7 @@ func story() []probe.Record {
 		added("w1", 5),
 		added("w2", 5),
 		at(probe.ResultSent, "w1", "ADDED", b, 5, 1, 10),
-		at(probe.ResultReceived, "w1", "ADDED", b, 3, 0, 10), // the object keeps its own version
+		at(probe.ResultReceived, "w1", "ADDED", b, 3, 0, 10), // the object keeps its older version
 		at(probe.WatcherInterval, "w1", "", "", 5, 1),
 		at(probe.ReflectorListed, "informer", "", "", 5, 1),
 		at(probe.ReflectorWatching, "informer", "", "", 5),
@@ -65,23 +71,16 @@ func story() []probe.Record {
 	records = append(records, changed("ADDED", a, 6)...)
 	records = append(records, changed("MODIFIED", a, 7)...)
 	records = append(records, changed(deleted, a, 8)...)
-	return append(records,
-		at(probe.RVAdvanced, "cacher", "", "", 9),
-		at(probe.DispatchStarted, "cacher", bookmark, "", 9, 2),
-		at(probe.InputSent, "w1", bookmark, "", 9, 1, 10),
-		at(probe.DispatchFinished, "cacher", bookmark, "", 9),
-		at(probe.ResultSent, "w1", bookmark, "", 9, 1, 10),
-		at(probe.ReflectorReceived, "informer", bookmark, "", 9),
-		at(probe.ReflectorWatching, "informer", "", "", 9),
-		at(probe.WatcherRemoved, "w2", "", "", 8),
-		at(probe.DispatchStarted, "cacher", "ADDED", a, 10, 1),
-		at(probe.InputSent, "w1", "ADDED", a, 10, 1, 10),
-		at(probe.DispatchFinished, "cacher", "ADDED", a, 10),
-		at(probe.ResultSent, "w1", "ADDED", a, 10, 1, 10),
-	)
+	return append(records, at(probe.RVAdvanced, "cacher", "", "", 9),
+		at(probe.DispatchStarted, "cacher", bookmark, "", 9, 2), at(probe.InputSent, "w1", bookmark, "", 9, 1, 10),
+		at(probe.DispatchFinished, "cacher", bookmark, "", 9), at(probe.ResultSent, "w1", bookmark, "", 9, 1, 10),
+		at(probe.ReflectorReceived, "informer", bookmark, "", 9), at(probe.ReflectorWatching, "informer", "", "", 9),
+		at(probe.WatcherRemoved, "w2", "", "", 8), at(probe.DispatchStarted, "cacher", "ADDED", a, 10, 1),
+		at(probe.InputSent, "w1", "ADDED", a, 10, 1, 10), at(probe.DispatchFinished, "cacher", "ADDED", a, 10),
+		at(probe.ResultSent, "w1", "ADDED", a, 10, 1, 10))
 }
 
-// where returns the position of the record of a point, a subject and a version.
+// where returns the index of the record of a point, a subject and a version.
 func where(t *testing.T, records []probe.Record, p probe.Point, subject string, rv uint64) int {
 	t.Helper()
 	i := slices.IndexFunc(records, func(r probe.Record) bool {
@@ -112,13 +111,13 @@ func TestAStoryInWhichEverythingIsRightBreaksNoRule(t *testing.T) {
 	}
 }
 
-// faults are the seeded ones: each changes the story, and names the rules that must notice.
+// faults are changes to the story, each with the rule that must notice.
 var faults = map[string]struct {
 	point   probe.Point
 	subject string
 	rv      uint64
 	change  func(records []probe.Record, i int) []probe.Record
-	want    int // the rule
+	want    int // the number of the rule
 }{
 	"the store is not changed with the ring":      {probe.StoreUpdate, "cacher", 7, remove, 1},
 	"the dispatcher hears of it before the store": {probe.StoreUpdate, "cacher", 7, later, 1},
@@ -153,7 +152,7 @@ func later(records []probe.Record, i int) []probe.Record {
 	return records
 }
 
-// moveTo moves the record to just before another.
+// moveTo returns a function that moves a record to the place before the record of p at rv.
 func moveTo(p probe.Point, rv uint64) func([]probe.Record, int) []probe.Record {
 	return func(records []probe.Record, i int) []probe.Record {
 		moved := records[i]
@@ -217,16 +216,16 @@ func TestNoRuleJudgesWhatWasNotSeen(t *testing.T) {
 	}
 }
 
-// Of a quiet watcher some moments are missing, and no gap in the log says so: only its sums do.
+// The log lacks some moments of a quiet watcher, without a gap: only the record of a look at it shows that.
 func TestAQuietWatcherIsNotAccused(t *testing.T) {
 	whole := story()
-	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine != "" }
+	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine }
 	for quietFrom := 5; quietFrom < len(whole); quietFrom++ {
 		for loudFrom := quietFrom; loudFrom < len(whole); loudFrom += 5 {
 			var records []probe.Record
 			for i, r := range whole {
 				if i == quietFrom {
-					records = append(records, at(probe.WatcherSummed, "w1", "", "", 0))
+					records = append(records, at(probe.WatcherLookedAt, "w1", "", "", 0))
 				}
 				if i < quietFrom || i >= loudFrom || !routine(r) {
 					records = append(records, r)
@@ -253,4 +252,99 @@ func TestResourcesAreCheckedApart(t *testing.T) {
 		nodes[i].Resource = "nodes"
 	}
 	assert.Equal(t, "[]", broken(numbered(append(records, nodes...), 1)), "broken")
+}
+
+func write(log *probe.Log, records []probe.Record) {
+	for _, r := range records {
+		r.Seq = 0
+		log.Replay(r)
+	}
+}
+
+// doubled returns the story in which w2 is sent one event twice, and the index of the second time.
+func doubled(t *testing.T) ([]probe.Record, int) {
+	records := story()
+	i := where(t, records, probe.ResultSent, "w2", 7)
+	return double(records, i), i + 1
+}
+
+func TestTheMonitorNamesTheRecordThatBrokeARule(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		log := probe.NewLog(clock.RealClock{}, 1<<10)
+		monitor := NewMonitor(log)
+		go monitor.Run(t.Context())
+		records, at := doubled(t)
+		write(log, records)
+		time.Sleep(time.Second)
+		synctest.Wait()
+
+		seq := uint64(at + 1)
+		report := monitor.Report()
+		assert.True(t, report.Seq == uint64(len(records)) && report.Checked == report.Seq && report.Missed == 0,
+			"got %+v, want all of %d records checked", report, len(records))
+		for _, rule := range report.Rules {
+			broken := rule.Number == 9
+			assert.True(t, (rule.Count == 1) == broken && (!broken || len(rule.Breaches) == 1 &&
+				rule.Breaches[0].Seq == seq), "got %+v, want rule 9 broken at %d and no other", rule, seq)
+		}
+		got := monitor.Breaches(seq - 1)
+		assert.True(t, len(got) == 1 && got[0].Rule == 9, "breaches after %d: %v", seq-1, got)
+		got = monitor.Breaches(seq)
+		assert.Equal(t, 0, len(got), "breaches after %d: %v", seq, got)
+	})
+}
+
+func TestTheMonitorSaysWhatItHasMissed(t *testing.T) {
+	log := probe.NewLog(clock.RealClock{}, 16)
+	monitor := NewMonitor(log)
+	write(log, story())
+	monitor.Look(t.Context())
+	want := uint64(len(story())) - 16
+	if report := monitor.Report(); report.Missed != want || report.Checked != 16 || len(monitor.Breaches(0)) > 0 {
+		t.Errorf("got %+v, want %d missed and no breach", report, want)
+	}
+}
+
+// lives returns the records of n pods, each created, sent to w1 and to the handler, and deleted.
+func lives(from, n int) []probe.Record {
+	var records []probe.Record
+	for i := range n {
+		rv, name := uint64(100+2*(from+i)), fmt.Sprintf("default/p%d", from+i)
+		key := "/registry/pods/" + name
+		for _, typ := range []string{"ADDED", deleted} {
+			records = append(records, at(probe.RingAppend, "cacher", typ, key, rv, 0, 0, 100, 6),
+				at(probe.StoreUpdate, "cacher", typ, key, rv, 1),
+				at(probe.DispatchStarted, "cacher", typ, key, rv, 1), at(probe.InputSent, "w1", typ, key, rv, 1, 10),
+				at(probe.DispatchFinished, "cacher", typ, key, rv), at(probe.ResultSent, "w1", typ, key, rv, 1, 10),
+				at(probe.ResultReceived, "w1", typ, key, rv, 0, 10),
+				at(probe.ReflectorReceived, "informer", typ, name, rv),
+				at(probe.IndexerUpdated, "informer", typ, name, rv, 1), at(probe.HandlerCalled, "l1", typ, name, rv))
+			rv++
+		}
+	}
+	return records
+}
+
+func TestACheckerForgetsWhenItKnowsTooMuch(t *testing.T) {
+	checker := New()
+	checker.Apply(numbered(story()[:9], 1))
+	var records []probe.Record
+	for from := 0; from <= maxRemembered; from += 1000 {
+		records = numbered(lives(from, 1000), checker.seq+1)
+		for _, breach := range checker.Apply(records) {
+			t.Fatal(breach)
+		}
+	}
+	pods := checker.resources["pods"]
+	first, types, asked := pods[7].(*storeFirst), pods[4].(*eventTypes), pods[6].(opaqueVersions)["informer"]
+	for what, n := range map[string]int{
+		"stored": len(first.of("informer").versions), "told": len(first.told["l1"]),
+		"present": len(*types.of["w1"]), "given": len(asked.given),
+	} {
+		assert.True(t, n <= maxRemembered, "%s: %d are remembered, want at most %d", what, n, maxRemembered)
+	}
+	// The rules still use what they remember.
+	twice := slices.Clone(records[len(records)-5:])
+	got := checker.Apply(numbered(twice, checker.seq+1))
+	assert.True(t, len(got) != 0, "a deletion that is sent twice is not noticed any more")
 }

@@ -6,13 +6,13 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// each is what a rule remembers of each watcher, from its beginning to its end. The zero value is empty.
+// each is a rule's memory of each watcher, from the watcher's beginning to its end. The zero value is empty.
 type each[S any] struct {
-	loud bool // only of watchers whose beginning was seen and that were never quiet
+	loud bool // whether to follow only watchers whose beginning is in the log and that were never quiet
 	of   map[string]*S
 }
 
-// at takes the next record and returns what is remembered of its subject, nil if nothing is.
+// at takes the next record and returns the memory of its subject, nil if there is none.
 func (e *each[S]) at(r *probe.Record) *S {
 	if e.of == nil {
 		e.of = map[string]*S{}
@@ -20,13 +20,13 @@ func (e *each[S]) at(r *probe.Record) *S {
 	switch {
 	case r.Point == probe.WatcherAdded, r.Point == probe.ResultSent && !e.loud && e.of[r.Subject] == nil:
 		e.of[r.Subject] = new(S)
-	case r.Point == probe.WatcherRemoved, r.Point == probe.WatcherSummed && e.loud:
+	case r.Point == probe.WatcherRemoved, r.Point == probe.WatcherLookedAt && e.loud:
 		delete(e.of, r.Subject)
 	}
 	return e.of[r.Subject]
 }
 
-// honestBookmarks is rule 3: once a bookmark was sent, nothing follows that is as old as it or older.
+// honestBookmarks is rule 3: after a bookmark, every event is newer than the bookmark.
 type honestBookmarks struct {
 	each[struct{ promised, sent uint64 }] // the versions of its newest bookmark and of its newest event
 }
@@ -50,10 +50,10 @@ func (h *honestBookmarks) check(r *probe.Record) string {
 	return ""
 }
 
-// eventTypes is rule 5, as far as one stream shows it: what is added was not there, what is changed or deleted was. Of
-// an object that a watch has not mentioned yet nothing is known.
+// eventTypes is rule 5, as far as one stream shows it: an added object was not there before, and a changed or deleted
+// one was. The rule knows nothing of an object before its first event in the stream.
 type eventTypes struct {
-	each[map[string]bool] // by key, whether the object is there
+	each[map[string]bool] // by key, whether the watcher has the object
 }
 
 func (e *eventTypes) check(r *probe.Record) string {
@@ -72,14 +72,15 @@ func (e *eventTypes) check(r *probe.Record) string {
 	return ""
 }
 
-// maxUnread is how many events of a watcher are remembered until its server reports that it took them. A watcher whose
-// reader reports nothing is not followed for longer.
+// maxUnread is how many events of a watcher the rule remembers until the server reports that it received them. Beyond
+// that it stops following the watcher, whose server seems to report nothing.
 const maxUnread = 1 << 12
 
-// deletedVersions is rule 6. A watcher reports the version of the event, the server behind it that of the object in it.
+// deletedVersions is rule 6. A watcher reports the event's version; the server that reads from it reports the version
+// of the object in the event.
 type deletedVersions struct{ each[wire] }
 
-// wire pairs what is sent with what is received. One of the two is empty.
+// wire pairs the events that a watcher sends with those that its server receives. One of the two lists is empty.
 type wire struct {
 	sent, received []probe.Record
 }
@@ -110,7 +111,8 @@ func (d *deletedVersions) check(r *probe.Record) string {
 	return ""
 }
 
-// inOrder is rule 9, as far as one stream shows it: it does not know whether something is missing.
+// inOrder is rule 9, as far as one stream shows it: it cannot notice that an event is missing. It remembers the newest
+// event.
 type inOrder struct{ each[probe.Record] } // its newest event
 
 func (o *inOrder) check(r *probe.Record) string {
@@ -120,7 +122,8 @@ func (o *inOrder) check(r *probe.Record) string {
 	}
 	before := *w
 	*w = *r
-	// The initial state is at one version, and so are the events of one transaction: of one object there is one.
+	// The objects of the initial state share one version, and so do the events of a transaction; each object occurs
+	// once.
 	if before.Seq > 0 && (r.RV < before.RV || r.RV == before.RV && r.Key == before.Key) {
 		return fmt.Sprintf("%s is sent %s after %s", r.Subject, object(r), object(&before))
 	}

@@ -1,7 +1,9 @@
 package takes
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"net"
@@ -14,8 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -24,10 +24,12 @@ import (
 	informer "listwatch/chapters/13-informer"
 	controllers "listwatch/chapters/14-controllers"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
-	"listwatch/internal/check/sandboxtest"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/recording"
 	"listwatch/internal/server/apiserver"
 	"listwatch/internal/server/mvcc"
 	"listwatch/internal/server/pipenet"
@@ -43,12 +45,12 @@ type set struct {
 	log    *probe.Log
 	client *listwatch.RESTClient // a user's kubectl
 	http   *http.Client          // a user's curl
-	from   uint64                // the camera runs from the record after this one
+	from   uint64                // the camera records what follows this record
 	pods   *informer.SharedIndexInformer
-	cable  *cable // the informer's
+	cable  *cable // the informer's cable
 }
 
-// cable makes a client's connections. A script may cut them.
+// cable makes a client's connections, which a script may cut.
 type cable struct {
 	*pipenet.Listener
 	mu    sync.Mutex
@@ -56,7 +58,7 @@ type cable struct {
 }
 
 func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.Dial(ctx, network, address) // without mu: in a bubble only a channel may be waited for
+	conn, err := c.Dial(ctx, network, address) // without mu: in a bubble a goroutine may wait only for a channel
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -74,11 +76,11 @@ func (c *cable) cut() {
 	}
 }
 
-// script is what happens in a take. It says roll when the camera is to run; until then nothing is kept.
+// script is what happens in a take. It calls roll to start the camera; the take keeps nothing from before that.
 type script struct {
-	capacity    int // of the ring; 0: dynamic
+	capacity    int // the ring's capacity; 0: dynamic
 	controllers []string
-	whole       bool // from the first record on
+	whole       bool // whether the take begins with the first record
 	play        func(t *testing.T, s *set)
 }
 
@@ -100,7 +102,7 @@ var scripts = map[string]script{
 	"lab-lost-wish":         {play: playWishes},
 }
 
-// overrun makes more changes than a ring of ten holds, with the camera on.
+// overrun makes more changes than a ring of ten holds, with the camera running.
 func (s *set) overrun(t *testing.T) {
 	t.Helper()
 	s.create(t, "a")
@@ -111,7 +113,7 @@ func (s *set) overrun(t *testing.T) {
 	}
 }
 
-// playForgotten asks for a version that the ring no longer reaches.
+// playForgotten returns a play in which a client requests a version that has left the ring.
 func playForgotten(agent string) func(t *testing.T, s *set) {
 	return func(t *testing.T, s *set) {
 		s.overrun(t)
@@ -134,7 +136,7 @@ func playSelection(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// playLaptop changes a pod that two clients watch, of which one reads a kilobyte at a time, and then does something
+// playLaptop changes a pod that two clients watch. One of them reads a kilobyte at a time, and then does something
 // else.
 func playLaptop(t *testing.T, s *set) {
 	s.create(t, "a")
@@ -150,24 +152,23 @@ func playLaptop(t *testing.T, s *set) {
 	stop()
 }
 
-// playMissedDeletion deletes a pod while the informer waits, because its connection broke.
+// playMissedDeletion deletes a pod while the informer waits to reconnect.
 func playMissedDeletion(t *testing.T, s *set) {
 	s.create(t, "a")
 	s.create(t, "b")
 	time.Sleep(time.Second)
 	s.roll()
 	s.cable.cut()
-	synctest.Wait() // the informer has noticed
+	synctest.Wait() // the informer has noticed the broken connection
 	s.remove(t, "b")
 	time.Sleep(5 * time.Second)
 }
 
-// playSlowHandler changes a pod five times, for a handler that takes a second and for one that does not.
+// playSlowHandler changes a pod five times, for a handler that takes a second and a handler that takes no time.
 func playSlowHandler(t *testing.T, s *set) {
 	for name, takes := range map[string]time.Duration{"slow": time.Second, "quick": 0} {
 		handler := processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { time.Sleep(takes) }}
-		_, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: name})
-		require.NoError(t, err)
+		require.Value(s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: name}))(t)
 	}
 	s.create(t, "a")
 	time.Sleep(time.Second)
@@ -179,13 +180,12 @@ func playSlowHandler(t *testing.T, s *set) {
 	time.Sleep(6 * time.Second)
 }
 
-// playWishes changes a pod twice: the second time a worker is still at work on the first change.
+// playWishes changes a pod twice; at the second time a worker is still at work on the first change.
 func playWishes(t *testing.T, s *set) {
 	p := probe.New(s.log).Resource("pods").Subject("job")
 	queue := controllers.NewQueue(p)
 	handler := processor.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { queue.Add("default/a") }}
-	_, err := s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: "job-handler"})
-	require.NoError(t, err)
+	require.Value(s.pods.AddEventHandlerWithOptions(handler, informer.HandlerOptions{Name: "job-handler"}))(t)
 	go func() {
 		for key, shutdown := queue.Get(); !shutdown; key, shutdown = queue.Get() {
 			p.Text(probe.Reconciled, "has read "+key+", and writes for a second", key, 0, 1)
@@ -203,7 +203,7 @@ func playWishes(t *testing.T, s *set) {
 	queue.ShutDown()
 }
 
-// busy is a client that does something else for so long after each read.
+// busy is a client that does something else for this time after each read.
 type busy time.Duration
 
 func (b busy) Write(p []byte) (int, error) {
@@ -211,8 +211,8 @@ func (b busy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// watch opens a watch of all pods, which ends with the test, or when stop is called, which waits for its end. What
-// comes is copied to "to", a kilobyte at a time.
+// watch opens a watch of all pods, which ends with the test, or with a call of stop, which returns when it has ended.
+// It copies what comes to the writer "to", a kilobyte at a time.
 func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
 	t.Helper()
 	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true"+more, t.Context()))(t)
@@ -235,7 +235,7 @@ func playLife(t *testing.T, s *set) {
 	s.label(t, "a", "blue")
 	time.Sleep(5 * time.Second)
 	s.remove(t, "a")
-	time.Sleep(40 * time.Second) // the kubelet's grace
+	time.Sleep(40 * time.Second) // longer than the kubelet's grace period
 }
 
 func playBusy(t *testing.T, s *set) {
@@ -260,7 +260,7 @@ func playBusy(t *testing.T, s *set) {
 	time.Sleep(3 * time.Second)
 }
 
-// unread opens a watch of all pods that its client does not read.
+// unread opens a watch of all pods from which the client never reads.
 func (s *set) unread(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -280,7 +280,7 @@ func playSlow(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// roll begins to keep what happens.
+// roll starts the camera.
 func (s *set) roll() {
 	synctest.Wait()
 	s.from = s.log.Last()
@@ -295,20 +295,15 @@ func (s *set) get(t *testing.T, agent, path string, ctx context.Context) (*http.
 
 func (s *set) create(t *testing.T, name string) {
 	t.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
-	}
+	pod := apitest.Pod(name, "")
 	require.NoError(t, s.client.Post().Namespace("default").Resource("pods").Body(pod).Do(t.Context()).Error())
 }
 
 func (s *set) label(t *testing.T, name, colour string) {
 	t.Helper()
 	body := []byte(`{"metadata":{"labels":{"colour":"` + colour + `"}}}`)
-	if err := s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).
-		Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.client.Patch(types.MergePatchType).Namespace("default").Resource("pods").Name(name).Body(body).
+		Do(t.Context()).Error())
 }
 
 func (s *set) remove(t *testing.T, name string) {
@@ -319,39 +314,37 @@ func (s *set) remove(t *testing.T, name string) {
 // shoot runs a script in a bubble and returns the recording.
 func shoot(t *testing.T, sc script) (file []byte) {
 	bubble.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // the bubble's
+		clk := clock.RealClock{} // the bubble's clock
 		listener := pipenet.Listen()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
 		s := &set{log: probe.NewLog(clk, 1<<16), http: listener.Client()}
 		s.client = listwatch.NewRESTClient(listwatch.Config{Base: base, HTTP: s.http, Clock: clk, QPS: -1,
 			UserAgent: "kubectl"})
-		server, err := pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk),
+		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk),
 			Handler: apiserver.Handler(nil), Clock: clk,
-			Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity})
-		require.NoError(t, err)
+			Probe: probe.New(s.log), UseWatchList: true, RingCapacity: sc.capacity}))(t)
 		s.cable = &cable{Listener: listener}
 		away := &http.Client{Transport: &http.Transport{DialContext: s.cable.dial, DisableCompression: true}}
-		client, err := pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: away, Clock: clk,
-			Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers})
-		require.NoError(t, err)
+		client := require.Value(pipeline.NewClient(pipeline.ClientConfig{Base: base, HTTP: away, Clock: clk,
+			Probe: probe.New(s.log), UseWatchList: true, Controllers: sc.controllers}))(t)
 		s.pods = client.Pods().Informer()
 		whole := &pipeline.Pipeline{Server: server, Client: client}
 		stop := bubble.Go(t, "test.pipeline", func(ctx context.Context) {
 			whole.Run(ctx, func(ctx context.Context) {
 				front := &http.Server{Handler: server.Handler()}
-				go front.Serve(listener)
+				go func() { _ = front.Serve(listener) }()
 				<-ctx.Done()
 				front.Close()
 			})
 		})
 		require.NoError(t, whole.WaitReady(t.Context()))
 		if !sc.whole {
-			time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
+			time.Sleep(time.Minute) // enough for a kubelet that came before the server was ready to try again
 		}
 		synctest.Wait()
 		sc.play(t, s)
 		synctest.Wait()
-		file = sandboxtest.Develop(t, s.log, s.from, s.log.Last())
+		file = develop(t, s.log, s.from, s.log.Last())
 		s.http.CloseIdleConnections()
 		stop()
 		away.CloseIdleConnections()
@@ -360,7 +353,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 	return file
 }
 
-// TestMake makes every take that has a script; with -update it keeps them.
+// TestMake makes every take that has a script. With -update it keeps them.
 func TestMake(t *testing.T) {
 	if name, out, ok := strings.Cut(*asBuilt, "="); ok {
 		require.NoError(t, os.WriteFile(out, shoot(t, scripts[name]), 0o644))
@@ -377,4 +370,22 @@ func TestMake(t *testing.T) {
 			require.NoError(t, os.WriteFile(take.Name+Suffix, file, 0o644))
 		})
 	}
+}
+
+// develop returns the records in (from, to] of a log as a recording. It leaves out the header's revision, which would
+// change with each commit.
+func develop(t *testing.T, log *probe.Log, from, to uint64) []byte {
+	t.Helper()
+	all, ok := log.Since(nil, 0, int(to))
+	require.True(t, ok && from < to, "nothing to be seen after record %d", from)
+	header := recording.NewHeader(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+	header.Revision = ""
+	if from > 0 {
+		before := fold.New()
+		before.Apply(all[:from])
+		header.Keyframe = require.Value(json.Marshal(before))(t)
+	}
+	var out bytes.Buffer
+	require.NoError(t, recording.WriteAll(&out, header, all[from:]))
+	return out.Bytes()
 }

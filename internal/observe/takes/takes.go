@@ -1,6 +1,6 @@
-// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories are told
-// from them, and screenshots are taken of them. `make recordings` makes them: it runs the pipeline in a bubble with
-// fake time and no socket. Two runs differ only in which of two ready goroutines comes first.
+// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories play them,
+// and screenshots show them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no
+// socket. Two runs differ only in which of two ready goroutines comes first.
 //
 // Everything here is immutable; this package has no lock and no goroutine.
 package takes
@@ -25,21 +25,21 @@ var files embed.FS
 // StoryPrefix begins the name of the take of a story (internal/play/scenario); the story's id follows.
 const StoryPrefix = "story-"
 
-// LabPrefix begins the name of the take of a first try; the id of the lab (internal/play/lab) follows whose broken
-// version of a chapter it was recorded from.
+// LabPrefix begins the name of the take of a first try. The lab's id (internal/play/lab) follows; the take was recorded
+// with that lab's broken version of a chapter.
 const LabPrefix = "lab-"
 
-// Suffix is that of a recording's file.
+// Suffix ends the name of a recording's file.
 const Suffix = ".lw.gz"
 
-// Take is one recording that the program brings along.
+// Take is one recording that is built into the program.
 type Take struct {
-	Name  string // of its file, without [Suffix]
+	Name  string // the name of the file, without [Suffix]
 	Title string // what happens in it
-	Key   string // the object that it is about
+	Key   string // the object that the take is about
 }
 
-// All are the takes that are not of stories: chapters and screenshots show them.
+// All are the takes that belong to no story: chapters and screenshots show them.
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches",
 		"default/a"},
@@ -49,7 +49,7 @@ var All = []Take{
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
 }
 
-// Broken are the takes of first tries: chapters show them before the repair. Their titles ask what the text asks.
+// Broken are the takes of first tries: chapters show them before the repair. Each title repeats the text's question.
 var Broken = []Take{
 	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds. Is it told?", "default/a"},
 	{LabPrefix + "build-the-table", "A watcher filters by the verb. What is its client told of a new pod?",
@@ -60,10 +60,10 @@ var Broken = []Take{
 	{LabPrefix + "lost-wish", "A pod changes while a worker has its key. Does the worker come back?", "default/a"},
 }
 
-// Every returns every take, those of the stories in internal/play/scenario included: each is up to where the last beat
-// of its story rests, and has only a name.
+// Every returns every take, including those of the stories in internal/play/scenario. A story's take has only a name,
+// and ends where the story's last beat rests.
 func Every() (every []Take) {
-	names, _ := fs.Glob(files, "*"+Suffix) // the pattern is well-formed
+	names, _ := fs.Glob(files, "*"+Suffix) // no error: the pattern is well-formed
 	for _, name := range names {
 		take, _ := Find(strings.TrimSuffix(name, Suffix))
 		every = append(every, take)
@@ -71,7 +71,7 @@ func Every() (every []Take) {
 	return every
 }
 
-// Find returns the take of that name; ok is false if there is none.
+// Find returns the take called name; ok is false if there is none.
 func Find(name string) (take Take, ok bool) {
 	for _, take := range slices.Concat(All, Broken) {
 		if take.Name == name {
@@ -82,7 +82,8 @@ func Find(name string) (take Take, ok bool) {
 	return Take{Name: name}, err == nil
 }
 
-// Lab returns the id of the lab whose broken version was recorded, "" if the take is of the code as it is.
+// Lab returns the id of the lab with whose broken version the take was recorded, "" if it was recorded with the code as
+// it is.
 func (t Take) Lab() string {
 	id, broken := strings.CutPrefix(t.Name, LabPrefix)
 	if !broken {
@@ -100,8 +101,8 @@ func (t Take) File() []byte {
 	return file
 }
 
-// Load reads the take and returns its records, and the picture before the first of them. Both are the caller's own. An
-// error means that the file is of another version of the program: a test finds that.
+// Load reads the take and returns its records, and the picture before the first of them. The caller owns both. An error
+// means that another version of the program wrote the file; a test finds that.
 func (t Take) Load() (*fold.State, []probe.Record, error) {
 	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package worldclock is the clock of the pipeline: it can be stopped, slowed, hurried and moved on by hand, and timers
-// made on it fire in its time.
+// Package worldclock is the clock of the pipeline. A user can stop, slow, hurry and advance it, and its timers fire in
+// its time.
 //
-// Why not the fake clock of k8s.io/utils: that one moves in steps only, and fires everything due within a step at once.
-// A world that is watched has to run by itself, at any pace, and when it is moved by a minute, a ticker of a second has
-// to tick sixty times, each time with those who wait on it getting their turn before the next.
+// The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This one runs by
+// itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all that follows.
 //
 //	wall  ──────┬───────────┬──────────────────┬───────►
 //	            │ 1/10×     │ stopped          │ 1×
@@ -12,10 +11,10 @@
 // # A program that is stopped as a whole
 //
 // At a breakpoint, after SIGSTOP, or under a closed lid the wall's time goes on and the program does not. The clock
-// must not count that time: every deadline would be over the moment the program goes on. To notice the stop afterwards
-// would be too late, because a goroutine that asks for the time may run first. So the clock never runs ahead of its own
+// must not count that time: when the program goes on, every deadline would have passed. Noticing the stop afterwards
+// would be too late, because a goroutine that reads the clock may run first. So the clock never runs ahead of its own
 // heartbeat: Run beats each [beatPeriod], and without a beat the time stands still after [reach]. The beat that follows
-// a stop goes on from there and tells [Clock.Stops] how long it was.
+// a stop goes on from there and sends the stop's length to [Clock.Stops].
 //
 //	beats  ┬──┬──┬                           ┬──┬──┬►
 //	world  ──────────┐ at most reach         └───────►   goes on where it stood
@@ -30,13 +29,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
-// The speeds a clock can run at, besides being stopped.
+// The limits of a clock's speed. It can also be stopped.
 const (
 	MinSpeed = 1.0 / 1000
 	MaxSpeed = 10.0
@@ -44,37 +42,35 @@ const (
 
 const (
 	beatPeriod = 100 * time.Millisecond
-	reach      = 300 * time.Millisecond // how far time runs on without a beat: a busy machine may be late with one
-	shortStop  = time.Second            // what is shorter is a busy machine, and not told
+	reach      = 300 * time.Millisecond // the most that time runs on without a beat: on a busy machine one may be late
+	shortStop  = time.Second            // a shorter stop is a busy machine, and not reported
 )
 
 // Clock is a clock whose pace can be changed. All methods are safe for concurrent use.
 type Clock struct {
-	// sent under mu by the first who notices a stop, never closed; holds 1: the newest may get lost
+	// Sent under mu by the goroutine that notices a stop, never closed; holds 1: the newest stop may get lost.
 	stops chan time.Duration
 
-	// sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough
+	// Sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough.
 	wake chan struct{}
 
-	moves sync.Mutex // held while the clock is moved by hand; taken before mu
+	moves sync.Mutex // held while Advance moves the clock; taken before mu
 
 	mu      sync.Mutex // guards the fields below; innermost
 	frame   frame
-	speed   float64 // when it runs
+	speed   float64 // the speed when the clock runs
 	paused  bool
-	moving  bool // it is moved by hand: until then it does not run by itself
-	beating bool // Run runs
+	moving  bool // whether Advance moves the clock, which then does not run by itself
+	beating bool // whether Run runs
 	timers  timers
 }
 
-var _ clock.WithTicker = (*Clock)(nil)
-
-// frame says how the world's time follows from the wall's, until the next one.
+// frame gives the world's time for each time on the wall, until the next frame.
 type frame struct {
 	world time.Time
 	wall  time.Time
 	pace  float64       // world seconds per second; 0: stopped
-	reach time.Duration // on the wall, how long it runs without another frame; 0: forever
+	reach time.Duration // the most that it runs on, by the wall's clock, without another frame; 0: forever
 }
 
 func (f *frame) at(wall time.Time) time.Time {
@@ -93,23 +89,23 @@ func (f *frame) at(wall time.Time) time.Time {
 
 // New returns a clock that shows start and runs as fast as the wall's.
 func New(start time.Time) *Clock {
-	// Without the monotonic reading, which would be the wall's: two times of this clock differ by what it says.
+	// Round drops the monotonic reading, which is the wall's: with it, Sub would return the wall's difference.
 	now := frame{world: start.Round(0), wall: time.Now(), pace: 1}
 	return &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), frame: now, speed: 1}
 }
 
-// Stops returns the channel on which the clock tells how long the whole program was stopped, each time it goes on.
-// It tells of stops of a second and more in which the clock would have run. One receiver is meant.
+// Stops returns a channel for one receiver. When the program goes on after it was stopped as a whole, the clock sends
+// how long the stop was. It reports only stops of a second and more, in which the clock would have run.
 func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
-// Run fires timers until ctx is done. It is called once.
+// Run fires timers until ctx is done. Call it once.
 func (c *Clock) Run(ctx context.Context) {
-	set(c, &c.beating, true) // from here on there is a limit to how far the clock runs without a beat
+	set(c, &c.beating, true) // the clock does not run far without a beat now
 	defer set(c, &c.beating, false)
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	for {
-		// A receive from a nil channel never happens: while the clock stands, nothing wakes us but a change.
+		// While the clock is stopped, due stays nil, so that only a change wakes the loop.
 		var due <-chan time.Time
 		if wait, ok := c.fire(); ok {
 			alarm.Reset(wait)
@@ -136,9 +132,9 @@ func (c *Clock) nowLocked() time.Time { return c.frame.at(time.Now()) }
 // Since returns how much of the world's time has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// SetSpeed sets how fast the clock runs when it runs. The error is that speed is not in [MinSpeed, MaxSpeed].
+// SetSpeed sets how fast the clock runs when it runs. It returns an error if speed is not in [MinSpeed, MaxSpeed].
 func (c *Clock) SetSpeed(speed float64) error {
-	if !(speed >= MinSpeed && speed <= MaxSpeed) { // so that NaN is refused, too
+	if !(speed >= MinSpeed && speed <= MaxSpeed) { // so written, it refuses NaN, too
 		return fmt.Errorf("speed %v: want %v to %v", speed, MinSpeed, MaxSpeed)
 	}
 	set(c, &c.speed, speed)
@@ -148,7 +144,7 @@ func (c *Clock) SetSpeed(speed float64) error {
 // SetPaused stops the clock, or lets it run.
 func (c *Clock) SetPaused(paused bool) { set(c, &c.paused, paused) }
 
-// set changes one of the fields that the pace, or its reach, follows from, and then both of these.
+// set changes a field on which the pace or the reach depends, and then begins a new frame with both.
 func set[V any](c *Clock, field *V, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +153,7 @@ func set[V any](c *Clock, field *V, value V) {
 	c.rouseLocked()
 }
 
-// beatLocked lets the clock run on from here.
+// beatLocked begins a new frame at the present time.
 func (c *Clock) beatLocked() {
 	old, wall := c.frame, time.Now()
 	next := frame{world: old.at(wall), wall: wall, pace: c.speed}
@@ -171,21 +167,21 @@ func (c *Clock) beatLocked() {
 	if stopped := wall.Sub(old.wall); old.reach > 0 && old.pace > 0 && stopped >= shortStop {
 		select {
 		case c.stops <- stopped:
-		default: // the last one has not been received yet
+		default: // Stops' reader has not received the last one yet
 		}
 	}
 }
 
-// rouseLocked has Run look again. The send never blocks.
+// rouseLocked makes Run look again. The send never blocks.
 func (c *Clock) rouseLocked() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // Run will look anyway
 	}
 }
 
-// fire runs all due timers and returns the delay on the wall until it has to be called again; ok is false if the clock
-// is stopped.
+// fire fires all due timers and returns the time on the wall's clock after which to call it again; ok is false if the
+// clock is stopped.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,4 +204,77 @@ func (c *Clock) fireLocked(now time.Time) {
 	for next := c.timers.next(); next != nil && !next.when.After(now); next = c.timers.next() {
 		next.fireLocked(now)
 	}
+}
+
+// Advance stops at every timer on the way, so that the goroutine that waited for the timer can act, and set the next
+// one, before time goes on.
+const (
+	settleTime   = time.Millisecond // the length of a stop
+	settleBudget = time.Second      // the time for all stops of one Advance; after that, stops are as short as possible
+)
+
+// Advance moves the clock forward by d, whether it runs or is stopped, and returns when it is there. The timers that
+// are due on the way fire in order, each at its own time.
+func (c *Clock) Advance(d time.Duration) {
+	c.moves.Lock()
+	defer c.moves.Unlock()
+	set(c, &c.moving, true)
+	defer set(c, &c.moving, false)
+	target, began := c.Now().Add(d), time.Now()
+	for c.stopBefore(target) {
+		if time.Since(began) < settleBudget {
+			time.Sleep(settleTime)
+		} else {
+			runtime.Gosched()
+		}
+	}
+}
+
+// stopBefore moves the clock to the next timer before target, or to target, and reports whether target is still ahead.
+func (c *Clock) stopBefore(target time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stop := target
+	if next := c.timers.next(); next != nil && next.when.Before(target) {
+		stop = next.when
+	}
+	if now := c.nowLocked(); stop.Before(now) { // a timer was due already, or the target has passed
+		stop = now
+	}
+	c.frame = frame{world: stop, wall: time.Now()}
+	c.fireLocked(stop)
+	return stop.Before(target)
+}
+
+// Due is a timer that will fire.
+type Due struct {
+	In      time.Duration `json:"-"` // in the world's time
+	Seconds float64       `json:"in"`
+}
+
+// Upcoming returns the next timers, at most n, in the order of their times.
+func (c *Clock) Upcoming(n int) []Due {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.nowLocked()
+	due := []Due{}
+	for _, t := range c.timers[:min(n, len(c.timers))] {
+		in := t.when.Sub(now)
+		due = append(due, Due{In: in, Seconds: in.Seconds()})
+	}
+	return due
+}
+
+// State is the state of a clock.
+type State struct {
+	Now    time.Time `json:"now"`
+	Speed  float64   `json:"speed"` // the speed when the clock runs
+	Paused bool      `json:"paused"`
+}
+
+// State returns the clock's state.
+func (c *Clock) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return State{Now: c.nowLocked(), Speed: c.speed, Paused: c.paused}
 }

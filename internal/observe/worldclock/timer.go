@@ -1,22 +1,19 @@
 package worldclock
 
 import (
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// timer is one timer or ticker of a clock. Like those of package time since Go 1.23, it has no stale value to offer
-// once it has been stopped or set again.
+// timer is one timer or ticker of a clock. As in package time since Go 1.23, a receiver gets no stale value after Stop
+// or Reset.
 type timer struct {
-	// Set when it is made, never changed.
+	// Set by start, never changed.
 	clock  *Clock
 	ch     chan time.Time // sent by fireLocked, never closed; room for one: a receiver that is late misses a tick
-	period time.Duration  // 0: fires once
-	maker  uintptr        // where it was made
+	period time.Duration  // 0: the timer fires once
 
 	// Guarded by clock.mu.
 	when time.Time
@@ -30,10 +27,9 @@ var (
 // ticker is a timer with the methods of a ticker.
 type ticker struct{ *timer }
 
-// Stop ends the ticker.
 func (t ticker) Stop() { t.timer.Stop() }
 
-// NewTimer returns a timer that fires once, when d has passed in the world.
+// NewTimer returns a timer that fires once, when d has passed on the world's clock.
 func (c *Clock) NewTimer(d time.Duration) clock.Timer { return c.start(d, 0) }
 
 // NewTicker returns a ticker that fires every d. It panics if d is not positive, as time.NewTicker does.
@@ -50,35 +46,28 @@ func (c *Clock) After(d time.Duration) <-chan time.Time { return c.start(d, 0).c
 // Tick returns the channel of a ticker that cannot be stopped.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.start(d, d).ch }
 
-// Sleep returns when d has passed in the world.
+// Sleep returns when d has passed on the world's clock.
 func (c *Clock) Sleep(d time.Duration) { <-c.start(d, 0).ch }
 
-// start makes a timer and sets it. It is called by what the user calls, and by nothing else: it looks two callers up.
+// start makes a timer and sets it.
 func (c *Clock) start(d, period time.Duration) *timer {
-	var makers [2]uintptr
-	runtime.Callers(3, makers[:]) // not runtime.Callers itself, not start, not our method
-	maker := makers[0]
-	if strings.HasPrefix(runtime.FuncForPC(maker).Name(), "listwatch/internal/observe/routine.") {
-		maker = makers[1] // who waits, and not the helper that it waits with
-	}
-	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period, maker: maker}
+	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.setLocked(d)
 	return t
 }
 
-// C returns the channel on which the timer fires.
 func (t *timer) C() <-chan time.Time { return t.ch }
 
-// Stop reports whether it has kept the timer from being noticed.
+// Stop stops the timer. It returns false if the timer was stopped already, or if its user has received its time.
 func (t *timer) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	return t.stopLocked()
 }
 
-// Reset sets the timer again. It reports whether it was set or had fired unnoticed.
+// Reset sets the timer again, and reports whether it was set, or had fired without a receiver.
 func (t *timer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -90,14 +79,14 @@ func (t *timer) Reset(d time.Duration) bool {
 func (t *timer) stopLocked() (pending bool) {
 	pending = t.clock.timers.remove(t)
 	select {
-	case <-t.ch: // no send can be under way: sends are done under the lock
+	case <-t.ch: // no send can happen meanwhile: the sender holds the lock
 		pending = true
 	default:
 	}
 	return pending
 }
 
-// setLocked sets the timer. What is due at once fires at once, also while the clock is stopped.
+// setLocked sets the timer. A timer that is due at once fires at once, even while the clock is stopped.
 func (t *timer) setLocked(d time.Duration) {
 	now := t.clock.nowLocked()
 	t.when = now.Add(d)
@@ -112,7 +101,7 @@ func (t *timer) setLocked(d time.Duration) {
 	}
 }
 
-// fireLocked fires the timer, which is the next one. A ticker that is late skips the ticks it has missed.
+// fireLocked fires the timer, which is the next one. A late ticker skips the ticks that it has missed.
 func (t *timer) fireLocked(now time.Time) {
 	t.clock.timers.remove(t)
 	if t.period > 0 {
@@ -126,12 +115,12 @@ func (t *timer) fireLocked(now time.Time) {
 func (t *timer) sendLocked(now time.Time) {
 	select {
 	case t.ch <- now:
-	default: // the last one has not been noticed yet
+	default: // the user has not received the last one yet
 	}
 }
 
-// timers are in the order of their times; of equal ones, the one that was set first comes first. There are some
-// thousands at most, and they are set far less often than events flow: a list is fast enough.
+// timers are sorted by their times; among equal times, the timer that was set first comes first. There are some
+// thousands at most, and goroutines set them far less often than events flow, so a list is fast enough.
 type timers []*timer
 
 func (ts timers) next() *timer {

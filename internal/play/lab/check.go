@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	checkLimit = time.Minute // for the tests of one check; their build may take as long as it does
-	maxLines   = 12          // of a test's message that are shown
+	checkLimit = time.Minute // for the tests of one check; building them has no limit
+	maxLines   = 12          // the most lines of a test's message in a verdict
 )
 
 // Verdict is the result of a check.
 type Verdict struct {
 	Solved bool
-	Says   []string // the problems in a few lines, or how it was checked if there are none
+	Says   []string // the problems in a few lines; if there are none, how Check tested
 }
 
-// Check runs the lab's tests in the working copy dir. It writes a line to progress before each slow step. The error is
-// that ctx was done, or that the go command does not run.
+// Check runs the lab's tests in the working copy dir. It writes a line to progress before each slow step. It returns an
+// error if ctx is done or the go command does not run.
 func Check(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	if l.Kind == Predict {
 		return l.checkAnswer(dir), nil
@@ -41,32 +41,31 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s", "-failfast",
 		"-timeout="+limit.String(), "-run="+strings.Join(l.Tests, "|"), "./"+l.dir())
 	command.Dir = dir
-	command.WaitDelay = time.Second // a test may outlive the go command, and hold its output open
+	command.WaitDelay = time.Second // a test may outlive the go command and keep its output open
 	out, err := command.CombinedOutput()
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case ctx.Err() != nil || err != nil && !errors.As(err, &exit):
 		return Verdict{}, fmt.Errorf("the check was interrupted: %w", errors.Join(ctx.Err(), err))
 	case err == nil && !bytes.Contains(out, []byte("no tests to run")):
-		return Verdict{Solved: true, Says: []string{"passed: " + l.testCommand()}}, nil
+		return Verdict{Solved: true, Says: []string{"passed: " + l.TestCommand()}}, nil
 	}
 	return Verdict{Says: l.explain(string(out))}, nil
 }
 
-// timedOut matches the panic of a test binary whose time is over, with the running test.
+// timedOut matches the panic of a test binary that has run out of time, with the running test.
 var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
-// leftBehind is the panic of a bubble whose test has ended before its goroutines. Often it only follows from a
-// fault that has ended the test.
+// leftBehind is the panic of a bubble whose test ends before its goroutines. Often another failure has ended the test.
 const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
 
-// explain describes a failed check in a few lines: the promise, and the messages of the first failed tests without
+// explain describes a failed check in a few lines: the broken promise, and the messages of the failed tests without
 // goroutine dumps.
 func (l Lab) explain(out string) []string {
 	if late := timedOut.FindStringSubmatch(out); late != nil {
 		return []string{
 			fmt.Sprintf("The check has not finished: %s still runs after %s.", late[2], late[1]),
-			"Something in it waits for ever, or this computer is busy: run it again. See all of it: " + l.testCommand(),
+			"Something in it waits for ever, or this computer is busy: run it again. See all of it: " + l.TestCommand(),
 		}
 	}
 	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
@@ -74,7 +73,7 @@ func (l Lab) explain(out string) []string {
 		says = []string{"It does not compile yet."}
 	}
 	message, _, _ := strings.Cut(out, "\ngoroutine ")
-	message, _, _ = strings.Cut(message, "\nFAIL") // the rest is about the package
+	message, _, _ = strings.Cut(message, "\nFAIL") // the lines after FAIL are about the package
 	said, _, waiting := strings.Cut(message, leftBehind)
 	if waiting && !strings.Contains(said, ".go:") {
 		said += "\n    The test ends before the goroutines that it has started."
@@ -86,13 +85,13 @@ func (l Lab) explain(out string) []string {
 	if left := len(lines) - maxLines; left > 0 {
 		says = append(says, fmt.Sprintf("  … (lines left out: %d)", left))
 	}
-	return append(says, "See all of it: "+l.testCommand())
+	return append(says, "See all of it: "+l.TestCommand())
 }
 
-// answerFile is where the answer to a question is written in a working copy.
+// answerFile is the file of a working copy in which the attendee writes the answer to a question.
 const answerFile = "ANSWER.txt"
 
-// replay is the command that shows the lab's recording.
+// replay returns the command that shows the lab's recording.
 func (l Lab) replay() string {
 	return "go run ./cmd/viz -replay internal/observe/takes/" + l.Take + takes.Suffix
 }
@@ -115,7 +114,7 @@ func (l Lab) checkAnswer(dir string) Verdict {
 
 // answerIn returns the first line of the answer file that is not a comment.
 func answerIn(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, answerFile)) // no file: no answer
+	text, _ := os.ReadFile(filepath.Join(dir, answerFile)) // a missing file is no answer
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			return line
@@ -124,7 +123,7 @@ func answerIn(dir string) string {
 	return ""
 }
 
-// form is the answer file as it is handed out.
+// form returns the answer file of a new working copy.
 func (l Lab) form() string {
 	return fmt.Sprintf(
 		"# %s\n#\n# %s\n#\n# %s\n#\n# Write your answer below this line: the word or the number alone.\n",

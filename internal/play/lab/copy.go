@@ -14,42 +14,49 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// marker is the file in a working copy with its lab and its checkout.
+// marker is the file of a working copy that names its lab and its checkout.
 const marker = ".lab"
 
-// Start writes the checkout's committed tree into dir, and makes the lab's edit there. A folder without git, such as an
-// unpacked archive, is copied as it is, hidden files left out. Start makes dir with its parents, or finds it empty; it
-// writes over nothing. After an error dir may hold a part of the copy.
-func Start(root, dir string, l Lab) error {
+// Start writes the checkout's committed tree into dir, and makes the lab's edit there. From a folder without git, such
+// as an unpacked archive, it copies all but the hidden files. Start creates dir and its parents; if dir exists, it must
+// be empty. After an error dir may contain a part of the copy.
+func Start(root, dir string, l Lab) error { return start(root, dir, l.ID, l.prepare) }
+
+// start does the work of Start and StartPath: id goes into the marker, and prepare changes the copied sources.
+func start(root, dir, id string, prepare func(dir string) error) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
 	}
-	dir = filepath.Clean(dir) // no/../full is full, even if there is no folder no
+	dir = filepath.Clean(dir) // "no/../full" is "full", even if there is no folder "no"
 	if err := claim(dir); err != nil {
 		return err
 	}
 	if err := copyTree(root, dir); err != nil {
 		return err
 	}
-	if err := l.prepare(dir); err != nil {
+	if err := prepare(dir); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, marker), []byte(l.ID+"\n"+root+"\n"), 0o644)
+	return os.WriteFile(filepath.Join(dir, marker), []byte(id+"\n"+root+"\n"), 0o644)
 }
 
-// In returns the lab of which dir is a working copy, and the checkout it was made from; ok is false if it is no lab's.
+// In returns the lab of the working copy dir, and the checkout that the copy was made from. ok is false if dir is no
+// lab's working copy.
 func In(dir string) (l Lab, root string, ok bool) {
-	text, err := os.ReadFile(filepath.Join(dir, marker))
-	if err != nil {
-		return Lab{}, "", false
-	}
-	id, root, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	l, err = ByID(id)
+	id, root := marked(dir)
+	l, err := ByID(id)
 	return l, root, err == nil
 }
 
-// claim makes the folder dir. The error is that dir exists and is not empty.
+// marked returns the contents of a working copy's marker; "" if dir has none.
+func marked(dir string) (id, root string) {
+	text, _ := os.ReadFile(filepath.Join(dir, marker))
+	id, root, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return id, root
+}
+
+// claim creates the folder dir. It returns an error if dir exists and is not empty.
 func claim(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -61,8 +68,8 @@ func claim(dir string) error {
 	return err
 }
 
-// copyTree copies the committed tree of root into dir, or all its files if it is no git checkout. It overwrites no
-// file.
+// copyTree copies the committed tree of root into dir, or all visible files if root is not a git checkout. It
+// overwrites nothing.
 func copyTree(root, dir string) error {
 	if archive, err := exec.Command("git", "-C", root, "archive", "--format=zip", "HEAD").Output(); err == nil {
 		tree, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -78,13 +85,12 @@ func copyTree(root, dir string) error {
 	return os.CopyFS(dir, visible{os.DirFS(root), to})
 }
 
-// visible is a file tree without hidden and irregular files, and without the folder that it is copied to.
+// visible is a file tree without its hidden and irregular files, and without to, the folder that receives the copy.
 type visible struct {
 	fs.FS
 	to fs.FileInfo
 }
 
-// ReadDir implements [fs.ReadDirFS].
 func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(v.FS, name)
 	return slices.DeleteFunc(entries, func(entry fs.DirEntry) bool {
@@ -94,8 +100,8 @@ func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// prepare changes a copy of the sources into the lab's working copy. The lab's own file loses its edit, or its answer,
-// there: it lies in the folder that the attendee works in.
+// prepare turns a copy of the sources into the lab's working copy. It removes the edit or the answer from the lab's own
+// file, because the attendee works in that folder.
 func (l Lab) prepare(dir string) error {
 	name, text, err := answerFile, []byte(l.form()), error(nil)
 	if l.Kind != Predict {

@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// tinyRoot returns a checkout that git does not know, with one file in the chapter of the lab that is returned, too.
+// tinyRoot returns a checkout without git, and a lab. The checkout has one file, in the lab's chapter.
 func tinyRoot(t *testing.T) (string, Lab) {
 	t.Helper()
 	root := t.TempDir()
@@ -30,7 +30,8 @@ func write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
-// TestStartTouchesNothingThatItDidNotMake names places that hold something, and looks at every byte there afterwards.
+// TestStartTouchesNothingThatItDidNotMake starts a lab in folders that are not empty, and compares every byte there
+// afterwards.
 func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 	for name, each := range map[string]struct{ dir, want string }{
 		"a file":                     {"thesis.txt", "not a directory"},
@@ -58,7 +59,7 @@ func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 	}
 }
 
-// contents lists the files below a folder, with what they hold or where they lead.
+// contents returns the contents of the files below a folder, and the targets of its links.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	var list strings.Builder
@@ -107,7 +108,7 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 	}
 }
 
-// tinyCopy is a working copy with one package, which has one test with the given body.
+// tinyCopy returns a working copy with one package, which has one test with this body.
 func tinyCopy(t *testing.T, body string) (string, Lab) {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +119,7 @@ func tinyCopy(t *testing.T, body string) (string, Lab) {
 	return dir, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Promise: "X holds.", Tests: []string{"TestX"}}
 }
 
-// TestACheckSaysWhatItFound: a check that has not finished is neither a failure nor a success.
+// TestACheckSaysWhatItFound: a check that does not finish is neither a failure nor a success.
 func TestACheckSaysWhatItFound(t *testing.T) {
 	for name, each := range map[string]struct {
 		body   string

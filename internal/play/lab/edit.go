@@ -20,8 +20,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// Break returns the file of the checkout at root that the lab changes, and its broken text: formatted, and without
-// unused imports. The error names a missing text or symbol.
+// Break returns the file that the lab changes in the checkout at root, with its text before and after the change. The
+// broken text is formatted and has no unused imports. The error names a missing text or symbol.
 func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 	dir, err := fs.Sub(root, l.dir())
 	if err != nil {
@@ -48,7 +48,7 @@ func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 	return path.Join(l.dir(), decl.File.Path), before, after, err
 }
 
-// place returns the bytes of the file to be replaced, [from, to).
+// place returns the range [from, to) of the file's bytes that the lab replaces.
 func (l Lab) place(decl *source.Decl) (from, to int, err error) {
 	if l.Old == "" {
 		from, to, ok := decl.Body()
@@ -64,7 +64,7 @@ func (l Lab) place(decl *source.Decl) (from, to int, err error) {
 	return from, from + len(l.Old), nil
 }
 
-// tidy removes the imports that the file does not use, and formats it.
+// tidy removes unused imports from a file, and formats it.
 func tidy(src []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", src, parser.ParseComments)
@@ -85,8 +85,8 @@ func tidy(src []byte) ([]byte, error) {
 	return tidied.Bytes(), err
 }
 
-// Solution returns what turns the broken sources of a lab into those at root, as a diff that git applies; for a Predict
-// the answer and the record that shows it. It reads the lab at root: a working copy does not have its edit.
+// Solution returns a diff for git that turns a lab's broken sources into those at root. For a Predict it returns the
+// answer, and the record that shows it. It reads the lab at root: a working copy lacks the edit.
 func Solution(root, id string) (string, error) {
 	all, err := Load(os.DirFS(filepath.Join(root, "chapters")))
 	if err != nil {

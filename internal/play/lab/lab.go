@@ -1,12 +1,12 @@
-// Package lab holds the labs: exercises on the project's own sources. Start takes a working copy, breaks something in
-// it or removes something, and describes the symptom. Check runs the chapters' own tests on the attendee's
-// repair.
+// Package lab holds the labs: exercises on the project's own sources. Start makes a working copy, and breaks or removes
+// something in it. Check runs the chapters' own tests on the attendee's repair.
 //
-// The broken sources exist nowhere: they are made when a lab starts. The solution is the present source, which the
-// ordinary tests prove; a test of this package makes every broken version and sees its check fail for the stated
-// reason.
+// The repository has no broken sources: Start makes them. The solution is the present source, which the ordinary tests
+// check. A test of this package makes every broken version, and requires that its check fails for the stated reason.
 //
-// Nothing here starts a goroutine or holds a lock.
+// The path is one working copy in which the build-it labs of thirteen chapters are first tries.
+//
+// Only a player starts goroutines, and it waits for them.
 package lab
 
 import (
@@ -26,44 +26,51 @@ import (
 	"listwatch/internal/observe/rules"
 )
 
-// Kind is what an attendee does in a lab.
+// Kind is the kind of task that a lab sets.
 type Kind string
 
+// The kinds of labs.
 const (
-	Find    Kind = "find it"    // something is broken: find and mend it
-	Build   Kind = "build it"   // the heart of a station is taken out: write it
-	Predict Kind = "predict it" // no code: a question that a recording answers
+	Find    Kind = "find it"    // find and repair a bug
+	Build   Kind = "build it"   // write the heart of a station, which is missing
+	Predict Kind = "predict it" // answer a question about a recording, without code
 )
 
 // Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with these fields as YAML. A Find or a
 // Build then has the text that is replaced, as whole lines; a Predict the answer, with the number of the record that
 // shows it.
 type Lab struct {
-	ID      string   `json:"-"` // "bookmark-lies": what `go run ./cmd/lab start` is given
-	Chapter string   `json:"-"` // folder of the chapter whose station it is: "06-cacher"
+	ID      string   `json:"-"` // "bookmark-lies", the argument of `go run ./cmd/lab start`
+	Chapter string   `json:"-"` // folder of its chapter: "06-cacher"
 	Title   string   `json:"title"`
 	Kind    Kind     `json:"kind"`
-	Stars   int      `json:"stars"`   // 1 to 3: how hard
-	Minutes int      `json:"minutes"` // 10 to 30
+	Stars   int      `json:"stars"`   // difficulty, 1 to 3
+	Minutes int      `json:"minutes"` // duration, 10 to 30
 	Section string   `json:"read"`    // heading of the chapter's section to read first
-	Symptom string   `json:"symptom"` // what a user would report; "" for a Predict
-	Goal    string   `json:"goal"`    // what holds when the lab is solved
-	Look    string   `json:"look"`    // what to do, and where to look on the stage, to see the symptom
-	Hints   []string `json:"hints"`   // three: the last one is nearly the solution
-	// of internal/observe/rules: the promise that is broken; 0 if it is not one of the ten
+	Symptom string   `json:"symptom"` // a user's report of the problem; "" for a Predict
+	Goal    string   `json:"goal"`    // the behaviour of a solved lab
+	Look    string   `json:"look"`    // the way to see the symptom on the stage
+	Hints   []string `json:"hints"`   // three; the last one nearly is the solution
+	// The number of the broken promise in internal/observe/rules; 0: none of the ten.
 	Rule    int      `json:"rule"`
-	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule names it
-	Tests   []string `json:"tests"`    // patterns for -run: the chapter's tests that have to pass
-	Fails   string   `json:"fails"`    // a part of the broken version's test output
-	Take    string   `json:"take"`     // of a Predict: the recording, one of internal/observe/takes
-	Ask     string   `json:"question"` // of a Predict
-	Answer  string   `json:"-"`        // of a Predict: one word or one number
-	Proof   uint64   `json:"-"`        // the record of the Take that shows it
+	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule gives it
+	Tests   []string `json:"tests"`    // patterns for -run: tests of the chapter that must pass
+	Fails   string   `json:"fails"`    // a part of the test output for the broken version
+	Take    string   `json:"take"`     // the recording of a Predict, one of internal/observe/takes
+	Ask     string   `json:"question"` // the question of a Predict
+	Answer  string   `json:"-"`        // the answer of a Predict: one word or one number
+	Proof   uint64   `json:"-"`        // the record of the Take that shows the answer
 
-	// the declaration that is changed, as internal/text/source names it: "Cacher.dispatchEvent"
+	Dir     string   `json:"dir"`     // the folder of the sources, if it is not the chapter's
+	Step    int      `json:"step"`    // number on the path; 0: not on the path
+	Station string   `json:"station"` // a step's station on the stage, which marks the reader's own steps
+	Flags   []string `json:"flags"`   // the program's flags for a step's script
+	Script  []Action `json:"drive"`   // shows the symptom, and checks that a solution removes it
+
+	// The declaration that the lab changes, as internal/text/source names it: "Cacher.dispatchEvent".
 	Symbol string `json:"-"`
-	Old    string `json:"-"` // occurs once in it, its doc comment included; "": its whole body …
-	New    string `json:"-"` // … is replaced by this
+	Old    string `json:"-"` // the replaced text, unique in the declaration and its doc comment; "": the whole body
+	New    string `json:"-"` // the replacement
 }
 
 // All returns the labs that the program was built with.
@@ -72,13 +79,13 @@ func All() []Lab { return slices.Clone(embedded()) }
 var embedded = sync.OnceValue(func() []Lab {
 	all, err := Load(chapters.FS())
 	if err != nil {
-		panic(err) // a test loads them
+		panic(err) // a test loads the same files
 	}
 	return all
 })
 
 // Load reads the labs of the chapters in fsys, in the order of the chapters; within a chapter the easy ones come first.
-// The error names the file that is malformed.
+// The error names the malformed file.
 func Load(fsys fs.FS) ([]Lab, error) {
 	names, err := fs.Glob(fsys, "*/labs/*.txtar")
 	if err != nil {
@@ -103,7 +110,7 @@ func Load(fsys fs.FS) ([]Lab, error) {
 	return all, nil
 }
 
-// parse reads a lab's file. In a working copy of the lab it ends after the fields.
+// parse reads a lab's file. In the lab's working copy the file ends after the fields.
 func parse(file *txtar.Archive) (l Lab, err error) {
 	if err := yaml.UnmarshalStrict(file.Comment, &l); err != nil {
 		return l, err
@@ -130,7 +137,7 @@ func parse(file *txtar.Archive) (l Lab, err error) {
 	return l, nil
 }
 
-// ByID returns the lab of that id. The error has the command that lists the labs.
+// ByID returns the lab with that id. The error names the command that lists the labs.
 func ByID(id string) (Lab, error) { return byID(All(), id) }
 
 func byID(all []Lab, id string) (Lab, error) {
@@ -140,7 +147,7 @@ func byID(all []Lab, id string) (Lab, error) {
 	return Lab{}, fmt.Errorf("there is no lab %q: `go run ./cmd/lab` lists them", id)
 }
 
-// Describe returns the lab's text, which an attendee reads first.
+// Describe returns the lab's text for attendees.
 func (l Lab) Describe() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (%s, %s, about %d minutes)\n\n", l.Title, l.Kind, strings.Repeat("*", l.Stars), l.Minutes)
@@ -152,11 +159,11 @@ func (l Lab) Describe() string {
 	if l.Kind == Build {
 		fmt.Fprintf(&text, "Write     %s in %s\n", l.Symbol, l.dir())
 	}
-	fmt.Fprintf(&text, "Read      %s/README.md, %q\n", l.dir(), l.Section)
+	fmt.Fprintf(&text, "Read      chapters/%s/README.md, %q\n", l.Chapter, l.Section)
 	return text.String()
 }
 
-// promise is the promise that does not hold before the lab is solved.
+// promise returns the promise that the unsolved lab breaks.
 func (l Lab) promise() string {
 	if l.Rule > 0 {
 		return rules.All[l.Rule-1].Text
@@ -164,10 +171,13 @@ func (l Lab) promise() string {
 	return l.Promise
 }
 
-// dir is the folder of the lab's chapter in a checkout.
-func (l Lab) dir() string { return "chapters/" + l.Chapter }
+// dir returns the folder of the lab's sources in a checkout: by default its chapter's.
+func (l Lab) dir() string { return cmp.Or(l.Dir, "chapters/"+l.Chapter) }
 
-// testCommand is the command that runs the lab's tests.
-func (l Lab) testCommand() string {
+// TestCommand returns the command that runs the lab's tests.
+func (l Lab) TestCommand() string {
+	if l.Dir != "" {
+		return "cd " + l.Dir + "; go test . # against the machine at 127.0.0.1:8080"
+	}
 	return fmt.Sprintf("go test ./%s -run '%s'", l.dir(), strings.Join(l.Tests, "|"))
 }

@@ -27,14 +27,14 @@ import (
 
 const root = "../../.."
 
-// tasks returns the labs that change a source.
+// tasks returns the labs that change source code.
 func tasks() []Lab { return slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind == Predict }) }
 
-// TestBrokenVersionsFailForTheirReason makes broken versions and sees their checks fail, and say why: one of each kind,
-// all with FULL=1.
+// TestBrokenVersionsFailForTheirReason checks broken versions, and requires that each check fails with the lab's
+// message: for one lab of each kind, or with FULL=1 for all.
 func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 	for _, each := range tasks() {
-		if os.Getenv("FULL") == "" && each.ID != "neighbours" && each.ID != "build-the-table" {
+		if each.Dir != "" || os.Getenv("FULL") == "" && each.ID != "neighbours" && each.ID != "build-the-table" {
 			continue
 		}
 		t.Run(each.ID, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 	}
 }
 
-// overlayOf writes the changed file of a lab, and the file that tells the go command of it.
+// overlayOf writes the lab's changed file, and an overlay for the go command that puts it in place of the original.
 func overlayOf(t *testing.T, l Lab) string {
 	t.Helper()
 	name, _, broken, err := l.Break(os.DirFS(root))
@@ -66,7 +66,7 @@ func overlayOf(t *testing.T, l Lab) string {
 	return filepath.Join(dir, "overlay.json")
 }
 
-// TestEveryBrokenVersionIsGo checks the types of every broken version. What it imports comes from the build cache.
+// TestEveryBrokenVersionIsGo checks the types of every broken version. Its imports come from the build cache.
 func TestEveryBrokenVersionIsGo(t *testing.T) {
 	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./chapters/...")
 	list.Dir = root
@@ -80,7 +80,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	from := importer.ForCompiler(fset, "gc", func(importPath string) (io.ReadCloser, error) {
 		return os.Open(exports[importPath])
 	})
-	for _, each := range tasks() {
+	for _, each := range slices.DeleteFunc(tasks(), func(l Lab) bool { return l.Dir != "" }) { // in another module
 		name, before, after, err := each.Break(os.DirFS(root))
 		if err != nil {
 			t.Errorf("%s: %v", each.ID, err)
@@ -90,7 +90,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 		var files []*ast.File
 		sources := require.Value(filepath.Glob(filepath.Join(root, each.dir(), "*.go")))(t)
 		for _, source := range sources {
-			var text any // nil: the file's own
+			var text any // nil: the parser reads the file
 			if filepath.Base(source) == filepath.Base(name) {
 				text = after
 			}
@@ -106,13 +106,13 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	}
 }
 
-// TestEveryLabNamesWhatThereIs: the section that it tells to read, and the tests that check it.
+// TestEveryLabNamesWhatThereIs: the section to read exists, and so do the tests that check the lab.
 func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	for _, each := range All() {
 		if other, err := ByID(each.ID); err != nil || other.Chapter != each.Chapter {
 			t.Errorf("there are two labs %s", each.ID)
 		}
-		readme, err := os.ReadFile(filepath.Join(root, each.dir(), "README.md"))
+		readme, err := os.ReadFile(filepath.Join(root, "chapters", each.Chapter, "README.md"))
 		assert.True(t, err == nil && regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+`(:.*)?$`).Match(readme),
 			"%s: %s has no section %q", each.ID, each.Chapter, each.Section)
 		assert.True(t, strings.Contains(string(readme), "`"+each.ID+"`"),
@@ -126,7 +126,7 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 			assert.True(t, each.Take != "" && each.Ask != "", "%s asks %q of %q", each.ID, each.Ask, each.Take)
 			continue
 		}
-		names := testsOf(t, each.Chapter)
+		names := testsOf(t, each.dir())
 		for _, pattern := range each.Tests {
 			assert.True(t, slices.ContainsFunc(names, regexp.MustCompile(pattern).MatchString),
 				"%s: no test of %s is called %q", each.ID, each.Chapter, pattern)
@@ -145,10 +145,10 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 }
 
 // testsOf returns the names of a chapter's tests.
-func testsOf(t *testing.T, chapter string) []string {
+func testsOf(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "chapters", chapter, "*_test.go"))
-	require.True(t, err == nil && len(files) != 0, "%s has no tests: %v", chapter, err)
+	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+	require.True(t, err == nil && len(files) != 0, "%s has no tests: %v", dir, err)
 	var names []string
 	for _, file := range files {
 		src := require.Value(os.ReadFile(file))(t)
@@ -159,7 +159,7 @@ func testsOf(t *testing.T, chapter string) []string {
 	return names
 }
 
-// TestALabThatIsMalformedIsNamed: the error says which file, and what is wrong in it.
+// TestALabThatIsMalformedIsNamed: the error names the file and the fault.
 func TestALabThatIsMalformedIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"title: [":                            "01-storage/labs/x.txtar: ",
@@ -174,7 +174,8 @@ func TestALabThatIsMalformedIsNamed(t *testing.T) {
 	}
 }
 
-// TestALabWhosePlaceIsGoneIsAnError: after a change of the sources a lab fails here, not in a workshop.
+// TestALabWhosePlaceIsGoneIsAnError: when the sources change, an outdated lab fails in this test instead of in a
+// workshop.
 func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() " +
 		"}\n\ntype T struct{}\n")}}
@@ -194,7 +195,7 @@ func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	}
 }
 
-// proofs find in a recording the record that a question is about, and the answer that it gives.
+// proofs has a function for each question: it finds the answer in the recording, and the record that shows it.
 var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	"predict-synced": func(log records) (string, probe.Record) {
 		first := log.from(probe.ReflectorReceived, func(r probe.Record) bool { return r.Subject == "informer" })[0]
@@ -233,12 +234,12 @@ var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	},
 }
 
-// records are those of one recording.
+// records are the records of one recording.
 type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// from returns the records from the first of a point on that is the one; a zero record if there is none.
+// from returns the records from the first one of the point for which is returns true; a zero record if there is none.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {
@@ -247,7 +248,7 @@ func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	return r[i:]
 }
 
-// count returns how many records of a point there are.
+// count returns the number of a point's records for which is returns true.
 func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	return fmt.Sprint(len(slices.DeleteFunc(slices.Clone(r), func(each probe.Record) bool {
 		return each.Point != point || !is(each)
@@ -256,8 +257,9 @@ func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 
 var update = flag.Bool("update", false, "write which record shows an answer, and docs/LABS.md")
 
-// TestEveryAnswerIsWhatItsRecordingShows holds the answers in the labs' files. With -update it writes which record
-// shows one, for a recording that was made again. If an answer changes, the question has to be read again.
+// TestEveryAnswerIsWhatItsRecordingShows compares the answers in the labs' files with the recordings. With -update it
+// writes the numbers of the records that show them, after a recording was made again. If an answer changes, check the
+// question, too.
 func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	asked := slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind != Predict })
 	assert.Equal(t, len(proofs), len(asked), "questions and proofs")
@@ -288,7 +290,8 @@ func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	}
 }
 
-// TestASolutionIsADiffThatPointsAtNoBug: a value that is computed and not used would.
+// TestASolutionIsADiffThatPointsAtNoBug forbids values that a broken source computes and drops: they would reveal the
+// bug.
 func TestASolutionIsADiffThatPointsAtNoBug(t *testing.T) {
 	for _, each := range tasks() {
 		diff, err := Solution(root, each.ID)
@@ -300,7 +303,7 @@ func TestASolutionIsADiffThatPointsAtNoBug(t *testing.T) {
 func TestTheTableOfLabsIsFresh(t *testing.T) {
 	const generated = "go test ./internal/play/lab -run Fresh -update -->\n"
 	file := filepath.Join(root, "docs", "LABS.md")
-	text := strings.ReplaceAll(string(require.Value(os.ReadFile(file))(t)), "\r\n", "\n") // as Windows may have it
+	text := strings.ReplaceAll(string(require.Value(os.ReadFile(file))(t)), "\r\n", "\n") // Windows may have CRLF
 	head, _, found := strings.Cut(text, generated)
 	want := head + generated + "\n| lab | | minutes | |\n|---|---|---:|---|\n"
 	for _, l := range All() {

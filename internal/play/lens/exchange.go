@@ -1,26 +1,29 @@
 package lens
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httputil"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
-	"listwatch/internal/play/guest"
-	"listwatch/internal/play/wiretap"
+	"listwatch/internal/kube/redact"
+	"listwatch/internal/observe/probe"
 )
 
-// period is how often the lens checks whether clients read. A client that has not read for so long is stuck.
+// period is the time between two checks whether clients read. A client that reads nothing for a period is stuck.
 const period = time.Second
 
-// Why an exchange ended.
+// The reasons for the end of an exchange.
 const (
 	clientLeft  = "the client went away"
 	serverEnded = "the server ended it"
@@ -28,31 +31,31 @@ const (
 	weEnded     = "the lens ended"
 )
 
-// ErrEnds is the cause that ends requests' contexts when the lens ends.
+// ErrEnds is the cause with which requests' contexts are cancelled when the lens ends.
 var ErrEnds = errors.New(weEnded)
 
-// exchange is one request and its answer. The goroutine of the request owns it, but not the [request], which others
-// read.
+// exchange is one request and its answer. The goroutine of the request owns it, except for the [request], which other
+// goroutines read.
 //
-// It is the body of the answer. Between two Reads, the proxy writes a piece to the client. The exchange parses a piece
-// of a watch only after that, so that the lens delays no event.
+// The proxy reads the answer's body from the exchange, and writes each piece to the client before the next Read. The
+// exchange parses the pieces of a watch only in that next Read, and so delays no event.
 type exchange struct {
 	lens          *Lens
-	*request      // guarded by the lens; its Ask never changes; this goroutine sets its status
-	io.ReadCloser // from the server; nil before its answer
+	*request      // guarded by the lens, except for Ask, which never changes; only this goroutine sets status
+	io.ReadCloser // the body from the server; nil before the answer
 
 	protobuf bool   // the answer is protobuf, which the lens does not parse
 	encoding string // Content-Encoding of the answer
-	bytes    int64  // read so far
-	why      string // the reason of its end
-	events   wiretap.Events
+	bytes    int64  // bytes read so far
+	why      string // the reason for the end
+	events   Events
 	piece    []byte // a copy of the last piece of a watch
 	at       time.Time
-	head     []byte // the beginning of the body of a list or an object
+	head     []byte // the beginning of the body of a list
 }
 
-// rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. So that the lens can parse the answers, it
-// requests watches without compression, and JSON from clients that accept protobuf or JSON.
+// rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the answer parseable: it
+// requests watches without compression, and JSON if the client accepts protobuf or JSON.
 func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(x.lens.config.Servers[0])
 	if x.Watch {
@@ -65,26 +68,25 @@ func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// pass notes and guards the header of an answer, and wraps its body.
+// pass takes the header of an answer: it saves the status, drops harmful headers, and wraps the body.
 func (x *exchange) pass(response *http.Response) error {
 	x.answered(response.StatusCode, response.Header)
 	guardBrowsers(response.Header)
-	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection
+	if response.StatusCode != http.StatusSwitchingProtocols { // the body of a 101 is the connection
 		x.ReadCloser, response.Body = response.Body, x
 	}
 	return nil
 }
 
-// unreachable answers 502 when the server cannot be reached.
+// unreachable answers 502: the server cannot be reached.
 func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x.why = "the server cannot be reached"
 	x.answered(http.StatusBadGateway, nil)
 	handlers.WriteError(w, r, negotiation.Refusal(http.StatusBadGateway,
-		"the lens cannot reach %s: %v; is kubectl proxy still running?", x.lens.transport.Server().Host,
-		guest.Reason(err)))
+		"the lens cannot reach %s: %v; is kubectl proxy still running?", x.lens.transport.Server().Host, err))
 }
 
-// answered notes the header of the answer.
+// answered saves the header's facts about the answer.
 func (x *exchange) answered(status int, header http.Header) {
 	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
 	l, r := x.lens, x.request
@@ -92,17 +94,13 @@ func (x *exchange) answered(status int, header http.Header) {
 	defer l.mu.Unlock()
 	r.status, r.lastFrame = status, l.config.Clock.Now()
 	r.gone = status == http.StatusGone && r.Watch
-	if status == http.StatusTooManyRequests {
-		seconds, _ := strconv.ParseInt(header.Get("Retry-After"), 10, 32)
-		r.retryAfter = time.Duration(seconds) * time.Second
-	}
 	if r.Watch && r.reads() && (status == http.StatusOK || status == http.StatusSwitchingProtocols) {
 		r.streams = true
 		l.showLocked(r)
 	}
 }
 
-// finish notes the end of an exchange.
+// finish reports the end of the exchange to the lens.
 func (x *exchange) finish(ctx context.Context) {
 	switch {
 	case errors.Is(context.Cause(ctx), ErrEnds):
@@ -113,12 +111,11 @@ func (x *exchange) finish(ctx context.Context) {
 	x.look()
 	version := ""
 	if x.status == http.StatusOK {
-		version = wiretap.ReadVersion(x.head, x.encoding)
+		version = ReadVersion(x.head, x.encoding)
 	}
 	x.lens.end(x.request, x.why, version, x.bytes)
 }
 
-// Read implements [io.Reader].
 func (x *exchange) Read(p []byte) (int, error) {
 	x.writing.Store(0)
 	x.look()
@@ -138,21 +135,128 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep keeps what the lens parses: the piece of a watch, or the beginning of a list or an object.
+// keep saves the bytes that the lens will parse: the piece of a watch, or the beginning of a list.
 func (x *exchange) keep(p []byte) {
 	switch {
-	case x.Resource == "" || x.protobuf:
+	case !x.reads() || x.protobuf:
 	case x.Watch && x.status == http.StatusOK:
 		x.piece = append(x.piece[:0], p...)
-	case len(x.head) < wiretap.HeadSize:
-		x.head = append(x.head, p[:min(len(p), wiretap.HeadSize-len(x.head))]...)
+	case len(x.head) < HeadSize:
+		x.head = append(x.head, p[:min(len(p), HeadSize-len(x.head))]...)
 	}
 }
 
-// look parses the piece that the client has received.
+// look parses the saved piece, which the client has received.
 func (x *exchange) look() {
 	for _, event := range x.events.Read(x.piece) {
 		x.lens.frame(x.request, event, x.at)
 	}
 	x.piece = x.piece[:0]
+}
+
+// Ask is a parsed request. Its only header is the user agent, so it has no credentials. Each text has at most 200
+// bytes.
+type Ask struct {
+	Client                       string // the user agent
+	Method                       string
+	Resource                     string // "pods", "deployments.apps"; "" if the path is outside the API
+	Namespace, Name, Subresource string
+	Labels, Fields               string
+	Version                      string
+	Continue, Watch              bool
+	Bookmarks, InitialEvents     bool
+}
+
+const (
+	maxText   = 200         // the most bytes of a client's text in an Ask
+	maxRedact = 4 * maxText // the most bytes that redact searches for secrets
+)
+
+// bound returns a copy of the beginning of a text, without secrets.
+func bound(text string) string {
+	text = redact.Text(text[:min(len(text), maxRedact)])
+	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "")
+}
+
+// newAsk parses a request as a kube-apiserver does.
+//
+// Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
+func newAsk(r *http.Request) Ask {
+	query, options := r.URL.Query(), metav1.ListOptions{}
+	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // the server refuses queries with an error
+	ask := askPath(r.URL.Path)
+	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
+	ask.Labels, ask.Fields = bound(options.LabelSelector), bound(options.FieldSelector)
+	ask.Version, ask.Continue = bound(options.ResourceVersion), options.Continue != ""
+	ask.Watch = ask.Watch || ask.Name == "" && options.Watch
+	ask.Bookmarks, ask.InitialEvents = options.AllowWatchBookmarks, ptr.Deref(options.SendInitialEvents, false)
+	return ask
+}
+
+// askPath parses /api/v1/… and /apis/GROUP/VERSION/….
+func askPath(path string) (ask Ask) {
+	parts := slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" })
+	group := ""
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		group, parts = "."+parts[1], parts[3:]
+	default:
+		return ask
+	}
+	if parts[0] == "watch" { // the path of a watch before Kubernetes 1.11
+		ask.Watch, parts = true, parts[1:]
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
+		ask.Namespace, parts = bound(parts[1]), parts[2:]
+	}
+	for i, field := range []*string{&ask.Resource, &ask.Name, &ask.Subresource} {
+		if i < len(parts) {
+			*field = bound(parts[i])
+		}
+	}
+	if ask.Resource != "" {
+		ask.Resource += bound(group)
+	}
+	return ask
+}
+
+// reads reports whether the request is a list or a watch.
+func (a *Ask) reads() bool {
+	return a.Method == http.MethodGet && a.Resource != "" && (a.Watch || a.Name == "")
+}
+
+// state reports whether the request reads the whole state: the first page of a list, or a watch-list.
+func (a *Ask) state() bool { return a.reads() && !a.Continue && (!a.Watch || a.InitialEvents) }
+
+// resumes reports whether the request is a watch that begins at a version.
+func (a *Ask) resumes() bool { return a.Watch && !a.InitialEvents }
+
+// trail returns the key of a [trail]. All requests of one informer have the same key.
+func (a *Ask) trail() string {
+	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
+}
+
+// plural returns the resource without its group, the resource's name in our client half.
+func (a *Ask) plural() string {
+	name, _, _ := strings.Cut(a.Resource, ".")
+	return name
+}
+
+// what returns the resource, namespace and selectors in words.
+func (a *Ask) what() string {
+	text := a.Resource
+	if a.Namespace != "" {
+		text += " in " + a.Namespace
+	}
+	if selector := strings.Trim(a.Labels+","+a.Fields, ","); selector != "" {
+		text += " with " + selector
+	}
+	return text
+}
+
+// short returns a client's name for sentences.
+func short(client string) string {
+	return cmp.Or(probe.AgentOf(client), "a client without a user agent")
 }

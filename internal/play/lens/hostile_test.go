@@ -34,7 +34,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	}
 }
 
-// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets every rule for browsers that it can.
+// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets many headers with rules for browsers.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc " +
@@ -63,8 +63,7 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	}
 }
 
-// TestWhatTheLensKeepsIsShort has a server and a client that put as much as they can into everything that the lens
-// keeps.
+// TestWhatTheLensKeepsIsShort has a server and a client that send very long texts wherever the lens saves some.
 func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +97,7 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	assert.True(t, kept <= 4<<20 && len(l.trails) == 21, "%d bytes are kept of %d trails", kept, len(l.trails))
 }
 
-// told returns what a log says, once it says so of all points.
+// told returns the log's sentences, once the log has a record of each point.
 func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) {
 	t.Helper()
 	eventually.Holds(t, &lines, func() bool {
@@ -114,18 +113,18 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 	return lines
 }
 
-// TestWhatIsSeenIsToldInTheLog keeps no credentials, there or elsewhere. It also has the world held all the time: that
-// is about us, and not about what passes.
+// TestWhatIsSeenIsToldInTheLog: the log has no credentials, nor has the report or an error. The gate holds the world
+// all the time, but not the lens.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
-	next := make(chan bool) // closed when the watch may end
+	next := make(chan bool) // closed to end the watch
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "a", Value: "s3cret"})
 		if !r.URL.Query().Has("watch") {
-			io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},`+
+			_, _ = io.WriteString(w, `{"kind":"SecretList","metadata":{"resourceVersion":"7"},`+
 				`"items":[{"data":{"p":"s3cret"}}]}`)
 			return
 		}
-		io.WriteString(w,
+		_, _ = io.WriteString(w,
 			`{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","namespace":"x","resourceVersion":"8"},`+
 				`"data":{"p":"s3cret"}}}`+"\n")
 		w.(http.Flusher).Flush()
@@ -176,7 +175,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 		!strings.Contains(report+refusal, "s3cret"), "got %s and %s", refusal, report)
 }
 
-// TestALogNamesSoManyResourcesThatItsRecordingCanBeShown watches more resources than that.
+// TestALogNamesSoManyResourcesThatItsRecordingCanBeShown requests more resources than the log may name.
 func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, _ *http.Request) {})
 	log := probe.NewLog(clock.RealClock{}, 0)
@@ -198,7 +197,7 @@ func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
 		}
 		return answered == asked
 	})
-	if len(named) > fold.MaxResources || len(named) != maxNamed+1 { // and "", the others
+	if len(named) > fold.MaxResources || len(named) != maxNamed+1 { // one more: "" is for the others
 		t.Errorf("the log names %d resources", len(named))
 	}
 }

@@ -1,14 +1,15 @@
-// Package lens forwards requests to another server, and describes what its clients do wrong. Each verdict is a function
-// over a trail of requests, in one table.
+// Package lens forwards requests to another server, and describes its clients' mistakes. Each verdict is a function
+// over a trail of requests; one table has all verdicts.
 //
-// [Lens.Run] finds what only time shows; all else runs in the goroutines of requests.
+// [Lens.Run] runs the verdicts about time; all others run in the goroutines of requests.
 //
-// Differs: upstream has nothing of the kind; people read kubectl -v=8 or run mitmproxy.
+// Differs: upstream has nothing comparable; people read kubectl -v=8 or run mitmproxy.
 package lens
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -16,21 +17,24 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"k8s.io/utils/clock"
 
+	storage "listwatch/chapters/01-storage"
 	handlers "listwatch/chapters/08-handlers"
 	"listwatch/internal/kube/negotiation"
+	"listwatch/internal/kube/redact"
 	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/routine"
-	"listwatch/internal/play/guest"
+	"listwatch/internal/play/otherserver"
 )
 
 // Config describes a [Lens]. Servers and Clock are required.
 type Config struct {
-	Servers []*url.URL // one server's addresses
+	Servers []*url.URL // the addresses of one server
 	Writes  bool       // forward requests that write
 	Clock   clock.WithTicker
 }
@@ -40,30 +44,27 @@ type Config struct {
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
-	transport *guest.Transport
+	transport *otherserver.Transport
 
 	mu       sync.Mutex // guards the fields below and their elements; taken before the log's
-	log      *probe.Log // gets records of requests and watches; nil: none
+	log      *probe.Log // receives records of requests and watches; nil: none
 	running  map[*request]bool
 	trails   map[string]*trail
-	objects  map[string]*object // the objects that clients write, by Ask.one
 	said     map[string]*Finding
 	named    map[string]bool // resources with a name in the log
 	requests uint64
 }
 
-var _ http.Handler = (*Lens)(nil)
-
 // New returns a lens. It starts nothing. Some verdicts need [Lens.Run].
 func New(config Config) *Lens {
 	return &Lens{
-		config: config, transport: guest.NewTransport(config.Servers),
-		running: map[*request]bool{}, trails: map[string]*trail{}, objects: map[string]*object{},
-		said: map[string]*Finding{}, named: map[string]bool{},
+		config: config, transport: otherserver.NewTransport(config.Servers),
+		running: map[*request]bool{}, trails: map[string]*trail{}, said: map[string]*Finding{},
+		named: map[string]bool{},
 	}
 }
 
-// ServeHTTP forwards one request, or refuses it. It returns when the answer has ended.
+// ServeHTTP forwards or refuses one request. It returns when the answer has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := l.refuse(w.Header(), r); err != nil {
 		handlers.WriteError(w, r, err)
@@ -75,7 +76,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
 		Transport:      l.transport,
-		FlushInterval:  -1, // each frame at once
+		FlushInterval:  -1, // sends each frame at once
 		ErrorLog:       log.New(io.Discard, "", 0),
 		ModifyResponse: x.pass,
 		ErrorHandler:   x.unreachable,
@@ -83,19 +84,20 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// Run checks the open requests once a second, until ctx is done. It is called once.
+// Run checks the open requests once a second until ctx is done. Call it once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
 	routine.Every(ctx, l.config.Clock, period, l.tick)
 }
 
-// passed are the headers of answers that API clients need. The lens drops the others, which a server sets for its own
-// origin: here they would count for ours.
+// passed are the headers of answers that API clients need. The lens drops all others: a server sets them for its own
+// origin, but here they would apply to ours.
 var passed = strings.Fields("Allow Audit-Id Cache-Control Connection Content-Encoding Content-Length Content-Type " +
 	"Date Etag Last-Modified Location Retry-After Sec-Websocket-Accept Sec-Websocket-Protocol Upgrade Vary Warning " +
 	"Www-Authenticate X-Kubernetes-Pf-Flowschema-Uid X-Kubernetes-Pf-Prioritylevel-Uid X-Stream-Protocol-Version")
 
-// guardBrowsers drops and sets headers so that no answer can run in a browser under our origin, or change its policies.
+// guardBrowsers changes the header of an answer so that the answer cannot run in a browser under our origin, or change
+// our policies.
 func guardBrowsers(header http.Header) {
 	for name := range header {
 		if !slices.Contains(passed, name) {
@@ -112,10 +114,10 @@ type Report struct {
 	Writes   bool      `json:"writes"`
 	Requests uint64    `json:"requests"`
 	Clients  int       `json:"clients"`
-	Findings []Finding `json:"findings"` // the newest first
+	Findings []Finding `json:"findings"` // sorted, newest first
 }
 
-// Report returns the findings so far. The caller owns them.
+// Report returns the findings so far. The caller owns the result.
 func (l *Lens) Report() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,10 +137,10 @@ func (l *Lens) Report() Report {
 	return report
 }
 
-// acts are subresources that can change things by GET.
+// acts are subresources with which a GET can change things.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns the error for a request that may not pass; nil: it may. header is the answer's.
+// refuse returns the error for a forbidden request; nil: the request is allowed. header is the answer's.
 func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	if l.config.Writes {
 		return nil
@@ -152,9 +154,69 @@ func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	case acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy":
 		return negotiation.Refusal(http.StatusForbidden,
 			"the lens does not let %s through, which can change things although it is a GET"+how, ask.Subresource)
-	case len(r.Header["Upgrade"]) > 0: // ?watch=true makes no watch of an exec: servers ignore unknown parameters
+	case len(r.Header["Upgrade"]) > 0: // ?watch=true changes nothing: servers ignore it for an exec
 		return negotiation.Refusal(http.StatusForbidden, "the lens does not let this request become another "+
 			"protocol, which is a stream in both directions"+how)
 	}
 	return nil
+}
+
+// Show makes the lens write records into a log as our own server does: for each request, and for each watch, also for
+// open ones, a watcher and its wire. The log's gate does not hold the lens.
+func (l *Lens) Show(log *probe.Log) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.log = log
+	for r := range l.running {
+		if r.streams {
+			l.showLocked(r)
+		}
+	}
+}
+
+// requestOf returns the path and the query for records, without secrets, each cut to 200 bytes.
+func requestOf(r *http.Request) (path, query string) {
+	if r.URL.RawQuery != "" {
+		query = redact.Query(r.URL.RawQuery)
+	}
+	return bound(r.URL.EscapedPath()), bound(query)
+}
+
+// texts returns the texts for a record about the request.
+func (r *request) texts(reason string) probe.Texts {
+	return probe.NewTexts(map[string]string{"method": r.Method, "path": r.path, "query": r.query,
+		"agent": short(r.Client), "version": r.Version, "reason": reason})
+}
+
+// tellLocked writes a record about a request.
+func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
+	if l.log == nil {
+		return
+	}
+	told.Point = point
+	if point.Info().Station != probe.HTTP {
+		told.Resource, told.Subject = r.named, "c"+strconv.FormatUint(r.id, 10)
+	}
+	l.log.Append(told)
+}
+
+// showLocked writes the records of an open watch.
+func (l *Lens) showLocked(r *request) {
+	l.tellLocked(r, probe.WatcherAdded, probe.Record{RV: storage.ProbeVersion(r.Version),
+		Texts: probe.NewTexts(map[string]string{"prefix": r.what()})})
+	l.tellLocked(r, probe.WireOpened, probe.Record{Texts: probe.NewTexts(map[string]string{"agent": r.Client,
+		"path": r.path, "query": r.query, "version": r.Version})})
+}
+
+// closeLocked writes the records of a request's end.
+func (l *Lens) closeLocked(r *request, bytes int64) {
+	if r.streams {
+		l.tellLocked(r, probe.WireClosed, probe.Record{Texts: probe.NewTexts(map[string]string{"why": r.cause})})
+		l.tellLocked(r, probe.WatcherRemoved, probe.Record{})
+	}
+	reason := ""
+	if r.reads() && r.rv != "" {
+		reason = fmt.Sprintf("(%d bytes at version %s)", bytes, r.rv)
+	}
+	l.tellLocked(r, probe.RequestAnswered, probe.Record{Texts: r.texts(reason), Args: [4]int{r.status}})
 }

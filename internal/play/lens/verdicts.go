@@ -3,69 +3,53 @@ package lens
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
-// occasion is when a verdict runs.
+// occasion is the event at which a verdict runs.
 type occasion int
 
 const (
-	asked  occasion = iota // a list or a watch begins; its trail does not contain it yet
-	listed                 // the first page of a list was answered
-	full                   // a client does not read its watch: the connection is full
+	asked  occasion = iota // a list or watch begins; the trail does not contain it yet
+	listed                 // the first page of a list has been answered
+	full                   // a client does not read its watch, whose connection is full
 	ticked                 // a second has passed
-	wrote                  // a write of an object was answered
 )
 
 // judged is the input of a verdict.
 type judged struct {
 	*trail
-	*request       // at ticked the newest of the trail
-	lens     *Lens // whose lock is held
+	*request       // the newest of the trail, if the occasion is ticked
+	lens     *Lens // locked
 	now      time.Time
-	seen     int    // how often the verdict has matched, this time included
-	key      string // the finding's; by default the trail's, unless the verdict sets it
+	seen     int // number of matches, including this one
 }
 
-// When a habit is a finding.
+// Thresholds of the verdicts.
 const (
-	pollsWithin    = 2 * time.Minute // lists less often cost little
-	minGone        = 3               // times the same stale version
-	minWrites      = 30
-	writesWithin   = 10 * time.Second
-	minRepeats     = 10 // writes that change nothing, or that answer their own event
-	minConflicts   = 5
-	conflictsFor   = 2 * time.Second // a cache may lag so long, and a client that backs off then tries often
-	repeatsWithin  = time.Minute
-	echoWithin     = 500 * time.Millisecond // from an event to the write that answers it
-	minTurns       = 10                     // of two clients that write one object by turns
-	minPerObject   = 20                     // watches of one object each; a client with a few may mean these few
-	minRestarts    = 5
-	restartsWithin = time.Minute
-	silentFor      = 2 * time.Minute // longer than any client waits before it tries again
-	togetherFor    = 2 * time.Second // two watches are open
-	endMissingFor  = 5 * time.Second // after the last frame of a first state that was asked for without bookmarks,
-	endLateFor     = time.Minute     // or with them: the server may be at work
-	patienceLeeway = time.Second / 4 // a reflector of client-go tries again after 800 ms
+	// pollsWithin is the time between two lists of a poll: rarer lists cost little. All remembered requests are lists,
+	// because a command, such as helm, may list several times, and people repeat commands.
+	pollsWithin = 2 * time.Minute
+	minGone     = 3               // watches in a row from the same stale version
+	silentFor   = 2 * time.Minute // longer than any client's backoff
+	togetherFor = 2 * time.Second // time for which two watches are open
 )
 
-// verdict is one harmful habit. To add one, add a row to verdicts, two programs to TestFindings, one that has
-// the habit and one that nearly has it, and a row to docs/BEYOND.md.
+// verdict describes one harmful habit. To add one, add a row to verdicts, two programs to TestFindings (one with the
+// habit and one that almost has it), and a row to docs/BEYOND.md.
 type verdict struct {
 	ID       string `json:"id"`
 	Advice   string `json:"advice"`
-	Chapter  string `json:"chapter"`  // its folder
-	Incident string `json:"incident"` // a public report of it; "": everyday
+	Chapter  string `json:"chapter"`  // folder of the chapter
+	Incident string `json:"incident"` // a public report of the habit; "": none is needed
 
 	at    occasion
-	least int // the matches that are needed, if one may be an accident
-	// find returns the rest of a sentence that begins with the client's name; "" if the habit is absent. It changes
-	// nothing but the key.
+	least int // the number of matches for a finding, if a single one may be an accident
+	// find returns the rest of a sentence that begins with the client's name; "" if the client does not have the habit.
 	find func(c *judged) string
 }
 
-// verdicts are all of them.
+// verdicts are the known habits.
 var verdicts = []verdict{{
 	ID: "no-bookmarks", at: asked, Chapter: "06-cacher", least: 2,
 	Advice: "Set allowWatchBookmarks: bookmarks keep the version young while nothing of yours changes.",
@@ -79,31 +63,12 @@ var verdicts = []verdict{{
 	ID: "polls", at: listed, Chapter: "03-reflector", Incident: "argoproj/argo-workflows#13461",
 	Advice: "Use an informer, or at least resourceVersion=0, which the cache answers.",
 	find: func(c *judged) string {
-		return c.polls("", `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
-			"and never watches.")
-	},
-}, {
-	ID: "polls-cache", at: listed, Chapter: "03-reflector",
-	Advice: "Use an informer: it is told of each change, and lists once.",
-	find: func(c *judged) string {
-		return c.polls("0", "lists all %s every %v at resourceVersion 0, and never watches: "+
-			"each list sends every object, changed or not, and may be older than the one before.")
-	},
-}, {
-	ID: "no-initial-end", at: ticked, Chapter: "03-reflector",
-	Advice: "A watch-list needs allowWatchBookmarks=true: the end of the first state is a bookmark.",
-	find: func(c *judged) string {
-		for r := range c.open {
-			limit, why := endLateFor, "the server never sent it"
-			if !r.Bookmarks {
-				limit, why = endMissingFor, "it does not ask for bookmarks"
-			}
-			if r.InitialEvents && !r.initialEnd && r.status == 200 && c.now.Sub(r.lastFrame) >= limit {
-				return fmt.Sprintf("waits for the bookmark that ends the first state of %s, and %s (open for %v): its "+
-					"informer never syncs.", r.what(), why, rounded(c.now.Sub(r.at)))
-			}
-		}
-		return ""
+		other := func(r *request) bool { return r.Watch || r.Version != "" || r.status != 200 }
+		every := c.now.Sub(c.rows[0].at) / (maxSteps - 1)
+		polls := len(c.rows) == maxSteps && len(c.open) == 0 && every <= pollsWithin &&
+			!slices.ContainsFunc(c.rows, other)
+		return c.say(polls, `lists all %s every %v at resourceVersion "", which is a consistent read each time, `+
+			"and never watches.", c.what(), rounded(every))
 	},
 }, {
 	ID: "two-informers", at: ticked, Chapter: "13-informer",
@@ -117,24 +82,6 @@ var verdicts = []verdict{{
 		}
 		return c.say(n >= 2, "has %d watches of %s open at once: two informers of one process, or two processes "+
 			"of one name.", n, c.what())
-	},
-}, {
-	ID: "watch-per-object", at: asked, Chapter: "13-informer", Incident: "kubernetes/kubernetes#74412",
-	Advice: "Watch the collection once, with a selector if need be, and look objects up in the informer's store.",
-	find: func(c *judged) string {
-		if !c.Watch || !c.ofOne() {
-			return ""
-		}
-		n := 1
-		for _, t := range c.lens.trails {
-			if t != c.trail && t.client == c.client && t.resource == c.resource && len(t.open) > 0 &&
-				t.rows[len(t.rows)-1].ofOne() {
-				n++
-			}
-		}
-		c.key = c.client + "\x00" + c.resource
-		return c.say(n >= minPerObject, "has %d watches of %s open, each of one object: every change of any %[2]s "+
-			"is compared with each of them.", n, c.resource)
 	},
 }, {
 	ID: "slow-reader", at: full, Chapter: "05-cachewatcher", Incident: "kubernetes/kubernetes#123448",
@@ -152,81 +99,6 @@ var verdicts = []verdict{{
 			c.now.Sub(r.ended) >= silentFor && c.lives(r.ended)
 		return c.say(silent, "has not come back for %s since its watch ended %v ago (%s), although its other watches "+
 			"go on: what it knows of them grows old.", c.what(), rounded(c.now.Sub(r.ended)), r.cause)
-	},
-}, {
-	ID: "starts-over", at: asked, Chapter: "03-reflector",
-	Advice: "See why it ends: a crash, a probe, or a loop around the informer. An informer lives as long as its " +
-		"process.",
-	find: func(c *judged) string {
-		n := 0
-		for i, r := range c.rows {
-			next := c.request
-			if i+1 < len(c.rows) {
-				next = c.rows[i+1]
-			}
-			if r.Watch && r.cause == clientLeft && next.state() && c.now.Sub(r.at) <= restartsWithin {
-				n++
-			}
-		}
-		return c.say(n >= minRestarts && c.state() && !c.ofOne(), "starts over again and again: %d times "+
-			"within %v it has left its watch on %s and read the whole state again.", n, restartsWithin, c.what())
-	},
-}, {
-	ID: "hot-loop", at: wrote, Chapter: "14-controllers",
-	Advice: "Compare before you write, and let the queue's rate limit hold back retries.",
-	find: func(c *judged) string {
-		n, first := c.run(writesWithin, func(w, last *request) bool { return w.changes() && !w.answers(last) })
-		return c.say(n >= minWrites, "writes %s in a hot loop: %d times in %v.", c.one(), n, rounded(first))
-	},
-}, {
-	ID: "answers-itself", at: wrote, Chapter: "14-controllers", Incident: "operator-framework/operator-sdk#3332",
-	Advice: "Write the status only if it differs, without the time of day in it; or pass over events that leave the " +
-		"generation as it was.",
-	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w, last *request) bool { return w.changes() && w.answers(last) })
-		return c.say(n >= minRepeats, "answers its own writes: %d times in %v the event of its last write of %s was "+
-			"all it was told before it wrote again.", n, rounded(first), c.one())
-	},
-}, {
-	ID: "changes-nothing", at: wrote, Chapter: "14-controllers", Incident: "kubernetes-sigs/lws#51",
-	Advice: "Compare with the object in your cache, and write only if they differ.",
-	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w, _ *request) bool {
-			return w.status == 200 && w.rv != "" && !w.changes()
-		})
-		return c.say(n >= minRepeats, "writes %s as it is already: %d times in %v its version has stayed %s.",
-			c.one(), n, rounded(first), c.rv)
-	},
-}, {
-	ID: "same-conflict", at: wrote, Chapter: "14-controllers", Incident: "ksonnet/ksonnet#650",
-	Advice: "After a 409 read the object again, make the change on what you have read, and write that.",
-	find: func(c *judged) string {
-		n, first := c.run(repeatsWithin, func(w, _ *request) bool {
-			return w.status == 409 && (w == c.request || w.given.at.IsZero())
-		})
-		return c.say(n >= minConflicts && first >= conflictsFor, "tries to write the same %s again after a 409: %d "+
-			"times in %v, and has not read it in between, so that its version can only be the stale one.",
-			c.one(), n, rounded(first))
-	},
-}, {
-	ID: "fight", at: wrote, Chapter: "14-controllers", Incident: "buildpacks-community/kpack#6",
-	Advice: "Let one of them own the field: with server-side apply the second is told of the conflict.",
-	find: func(c *judged) string {
-		turns, other, last := 0, "", c.request
-		for _, w := range slices.Backward(c.object.writes) {
-			if w.Subresource != last.Subresource || !w.changes() || c.now.Sub(w.at) > repeatsWithin {
-				continue
-			}
-			if other == "" && w.Client != c.client {
-				other = w.Client
-			}
-			if w.Client != last.Client && (w.Client == c.client || w.Client == other) {
-				turns, last = turns+1, w
-			}
-		}
-		c.key = c.one()
-		return c.say(turns >= minTurns, "and %s fight over %s: they have written it by turns, %d times in %v.",
-			short(other), c.one(), turns, rounded(c.now.Sub(last.at)))
 	},
 }, {
 	ID: "jumps-forward", at: asked, Chapter: "09-listwatch", Incident: "kubernetes/minikube#2585",
@@ -279,32 +151,9 @@ var verdicts = []verdict{{
 			"lists %s at version %s and then watches from %q (%d times): something, such as a tweak of the list "+
 				"options, overrides the version of the watch.", c.what(), c.listRV, c.Version, c.seen)
 	},
-}, {
-	ID: "ignores-retry-after", at: asked, Chapter: "09-listwatch", Incident: "kubernetes/client-go#222", least: 2,
-	Advice: "Wait as long as Retry-After says, and some more at random.",
-	find: func(c *judged) string {
-		if len(c.rows) == 0 {
-			return ""
-		}
-		told := c.rows[len(c.rows)-1]
-		return c.say(c.now.Before(told.lastFrame.Add(told.retryAfter-patienceLeeway)),
-			"asks for %s again before the %v that a 429 told it to wait are over (%d times).", c.what(),
-			told.retryAfter, c.seen)
-	},
-}, {
-	ID: "goes-back", at: asked, Chapter: "09-listwatch", Incident: "kubernetes-client/python#819", least: 2,
-	Advice: "Resume from the newest version of the stream, bookmarks included, and not from that of some object.",
-	find: func(c *judged) string {
-		version := c.Version
-		gone, _ := c.gone()
-		knows := version != "" && version != "0" && (gone == nil || version != gone.Version)
-		return c.say(c.resumes() && len(c.open) == 0 && knows && older(version, c.settled),
-			"resumes %s from version %s although it was given %s (%d times): the server sends it again what it knows.",
-			c.what(), version, c.settled, c.seen)
-	},
 }}
 
-// say returns a sentence if so, otherwise "".
+// say returns the formatted sentence if condition so holds, otherwise "".
 func (c *judged) say(so bool, format string, args ...any) string {
 	if !so {
 		return ""
@@ -312,8 +161,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone returns the first of the newest watches that all got 410 for one version, and their number; nil: the newest
-// watch did not get 410, or the client has read the state since.
+// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number; nil
+// if the latest watch did not get 410, or the client has read the state since.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {
@@ -326,38 +175,8 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// polls returns a sentence if all remembered requests of the trail are lists at that version. Commands, such as helm's,
-// may list several times, and people run several of them: only so many lists, at most two minutes apart, are polls.
-func (c *judged) polls(version, format string) string {
-	other := func(r *request) bool { return r.Watch || r.Version != version || r.status != 200 }
-	every := c.now.Sub(c.rows[0].at) / (maxSteps - 1)
-	polls := len(c.rows) == maxSteps && len(c.open) == 0 && every <= pollsWithin && !slices.ContainsFunc(c.rows, other)
-	return c.say(polls, format, c.what(), rounded(every))
-}
-
-// run returns how many of the client's newest writes of the object and subresource satisfy like, without a gap, and how
-// long ago the first of them was. like gets each write and the one before it.
-func (c *judged) run(within time.Duration, like func(w, last *request) bool) (n int, first time.Duration) {
-	writes := slices.DeleteFunc(slices.Clone(c.object.writes), func(w *request) bool {
-		return w.Client != c.client || w.ended.IsZero() // another client's, or a concurrent one
-	})
-	for i, w := range slices.Backward(writes) {
-		var last *request
-		if i > 0 {
-			last = writes[i-1]
-		}
-		if w.Subresource != c.Subresource {
-			continue
-		}
-		if !like(w, last) || c.now.Sub(w.at) > within {
-			break
-		}
-		n, first = n+1, c.now.Sub(w.at)
-	}
-	return n, first
-}
-
-// lives reports whether the client has an open watch from before a time, and so is still the same process.
+// lives reports whether one of the client's open watches is older than since, so that the client is still the same
+// process.
 func (c *judged) lives(since time.Time) bool {
 	for _, t := range c.lens.trails {
 		if t.client != c.client {
@@ -370,14 +189,6 @@ func (c *judged) lives(since time.Time) bool {
 		}
 	}
 	return false
-}
-
-// ofOne reports whether it selects one object by its name.
-func (a *Ask) ofOne() bool { return strings.Contains(a.Fields, "metadata.name=") }
-
-// one names the object of a request, and is its key.
-func (a *Ask) one() string {
-	return a.Resource + " " + strings.TrimPrefix(a.Namespace+"/"+a.Name, "/")
 }
 
 func rounded(d time.Duration) time.Duration {

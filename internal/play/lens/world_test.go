@@ -26,28 +26,28 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// world is a server of ours in a bubble, and a lens before it. Time passes there while every program of it waits.
+// world is a server of ours in a bubble, behind a lens. Time passes there only while every program waits.
 type world struct {
 	t      *testing.T
 	ctx    context.Context // ends before the lens does
 	server http.Handler
-	busy   atomic.Bool // the server tells everyone to come again in a second
+	busy   atomic.Bool // the server answers 429 with Retry-After: 1
 	lens   *Lens
-	client *http.Client // of the lens
+	client *http.Client // reaches the lens
 	writes int
-	// versions of pods: of the first list, and the newest that a client was given
+	// Versions of pods: the first list's, and the newest that a client received.
 	old, new string
 }
 
 const (
-	historySize = 4 // events that a cache of the server remembers
+	historySize = 4 // events in each cache's history
 	podsPath    = "/api/v1/namespaces/default/pods"
 )
 
-// inWorld runs body in a bubble with a server that has a pod, a config map and a lease, each default/a.
+// inWorld runs body in a bubble. The server there has a pod, a config map and a lease, each named default/a.
 func inWorld(t *testing.T, body func(w *world)) {
 	bubble.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // the bubble's
+		clk := clock.RealClock{} // the bubble's clock
 		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk),
 			Handler: apiserver.Handler(nil), Clock: clk, UseWatchList: true, RingCapacity: historySize}))(t)
 		defer bubble.Go(t, "test.server", server.Run)()
@@ -55,8 +55,8 @@ func inWorld(t *testing.T, body func(w *world)) {
 		var near, far pipenet.Network
 		w := &world{t: t, server: server.Handler(), lens: New(Config{
 			Servers: []*url.URL{{Scheme: "http", Host: "server"}}, Writes: true, Clock: clk})}
-		// A connection has room, so that no write is stuck while ReverseProxy's first flush may yet come: that would
-		// wait for a mutex, for which no bubble lets time pass.
+		// The connections have buffers. Without them a write would block while ReverseProxy's first flush waits for a
+		// mutex, and a bubble's time does not pass while a goroutine waits for a mutex.
 		_, w.client = near.Lines()
 		w.lens.transport.DialContext = far.Client().Transport.(*http.Transport).DialContext
 		for _, each := range [][2]string{
@@ -92,7 +92,7 @@ func (w *world) answer(out http.ResponseWriter, r *http.Request) {
 	out.WriteHeader(http.StatusTooManyRequests)
 }
 
-// direct sends a request past the lens.
+// direct sends a request to the server, bypassing the lens.
 func (w *world) direct(method, path, body string) {
 	w.t.Helper()
 	request := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -101,14 +101,14 @@ func (w *world) direct(method, path, body string) {
 	w.server.ServeHTTP(answer, request)
 	require.True(w.t, answer.Code/100 == 2, "%s %s: %d %s", method, path, answer.Code, answer.Body)
 	w.learn(answer.Body.Bytes())
-	synctest.Wait() // until the caches have it
+	synctest.Wait() // waits for the caches
 }
 
 var contentTypes = map[string]string{
 	http.MethodPost: "application/json", http.MethodPatch: "application/merge-patch+json",
 }
 
-// learn notes the version of an object or a list, and returns it.
+// learn returns the version of an object or a list, and saves it in new if it is the newest.
 func (w *world) learn(answer []byte) string {
 	var got metav1.PartialObjectMetadata
 	if json.Unmarshal(answer, &got) == nil && older(w.new, got.ResourceVersion) {
@@ -117,32 +117,32 @@ func (w *world) learn(answer []byte) string {
 	return got.ResourceVersion
 }
 
-// age has another program change the pod so often that no cache remembers what was before.
+// age changes the pod until no cache remembers its earlier versions.
 func (w *world) age() {
 	for range historySize + 1 {
 		w.change()
 	}
 }
 
-// change has another program change the pod.
+// change changes the pod, as another program would.
 func (w *world) change() {
 	w.direct(http.MethodPatch, podsPath+"/a", w.label())
 }
 
-// fill has another program change the pod by more than a connection has room for.
+// fill changes the pod, as another program would. The pod is then larger than the connection's buffer.
 func (w *world) fill() {
 	w.direct(http.MethodPatch, podsPath+"/a", fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d%s"}}}`, w.writes,
 		strings.Repeat("x", 30_000)))
 	w.writes++
 }
 
-// label is a patch that no one has written before.
+// label returns a patch that sets a new label.
 func (w *world) label() string {
 	w.writes++
 	return fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, w.writes)
 }
 
-// says returns what the lens has found by now.
+// says returns the lens's findings so far.
 func (w *world) says() []Finding {
 	synctest.Wait()
 	return w.lens.Report().Findings
@@ -153,16 +153,17 @@ func (w *world) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// program is a client that speaks HTTP itself, so that it can do wrong what libraries do right. It has one resource.
+// program is a client of one resource. It writes HTTP requests itself, so that it can make mistakes that libraries
+// prevent.
 type program struct {
 	*world
 	name, resource string
 }
 
-// as is another program, or the same with another resource.
+// as returns a program with this name and resource.
 func (w *world) as(name, resource string) *program { return &program{w, name, resource} }
 
-// send sends a request for all objects, or for the object default/NAME, and returns the answer, or what has come of it.
+// send sends a request for all objects, or for the object default/NAME, and returns the answer.
 func (p *program) send(method, name, query, body string) *http.Response {
 	p.t.Helper()
 	plural, group, _ := strings.Cut(p.resource, ".")
@@ -180,17 +181,17 @@ func (p *program) send(method, name, query, body string) *http.Response {
 	return require.Value(p.client.Do(request))(p.t)
 }
 
-// do sends a request, and returns the version that its answer says.
+// do sends a request, and returns the version in the answer.
 func (p *program) do(method, name, query, body string, code int) string {
 	p.t.Helper()
 	response := p.send(method, name, query, body)
 	answer := require.Value(io.ReadAll(response.Body))(p.t)
 	require.Equal(p.t, code, response.StatusCode)
-	synctest.Wait() // until the lens has noted it
+	synctest.Wait() // waits for the lens, which sees the answer's end
 	return p.learn(answer)
 }
 
-// list lists at a version, and returns that of the list.
+// list lists at a version, and returns the list's version.
 func (p *program) list(version string) string {
 	p.t.Helper()
 	got := p.do(http.MethodGet, "", "resourceVersion="+version, "", http.StatusOK)
@@ -198,21 +199,14 @@ func (p *program) list(version string) string {
 	return got
 }
 
-// put writes the object default/a; some time passes.
-func (p *program) put(body string, code int, passes time.Duration) {
-	p.t.Helper()
-	p.do(http.MethodPatch, "a", "", body, code)
-	p.wait(passes)
-}
-
-// stream is a watch that is open.
+// stream is an open watch.
 type stream struct {
 	*program
 	response *http.Response
 	frames   *json.Decoder
 }
 
-// open opens a watch. The query says from where, and what else is asked for.
+// open opens a watch with the query.
 func (p *program) open(query string) *stream {
 	p.t.Helper()
 	response := p.send(http.MethodGet, "", "watch=true&"+query, "")
@@ -221,7 +215,7 @@ func (p *program) open(query string) *stream {
 	return &stream{p, response, json.NewDecoder(response.Body)}
 }
 
-// frame is what a frame says; no type: the stream has ended.
+// frame is a frame of a watch; without a type: the stream has ended.
 type frame struct {
 	Type   string
 	Object struct {
@@ -240,14 +234,14 @@ func (s *stream) next() (f frame) {
 }
 
 // follow reads until the stream ends.
-func (s *stream) follow() { go io.Copy(io.Discard, s.response.Body) }
+func (s *stream) follow() { go func() { _, _ = io.Copy(io.Discard, s.response.Body) }() }
 
 func (s *stream) leave() {
 	s.response.Body.Close()
 	synctest.Wait()
 }
 
-// watch watches for two seconds, after which the server ends it, and returns the last frame.
+// watch watches until the server ends the watch after two seconds, and returns the last frame.
 func (p *program) watch(query string) (last frame) {
 	p.t.Helper()
 	s := p.open("timeoutSeconds=2&" + query)
@@ -258,16 +252,9 @@ func (p *program) watch(query string) (last frame) {
 	return last
 }
 
-// gone asks for a watch that is told 410.
+// gone opens a watch, and requires that it gets 410.
 func (p *program) gone(query string) {
 	p.t.Helper()
 	last := p.watch(query)
 	require.Equal(p.t, http.StatusGone, last.Object.Code)
-}
-
-// refused asks for a list, and is told to come again in a second.
-func (p *program) refused() {
-	p.t.Helper()
-	p.busy.Store(true)
-	p.do(http.MethodGet, "", "", "", http.StatusTooManyRequests)
 }

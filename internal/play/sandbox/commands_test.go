@@ -22,6 +22,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
@@ -31,14 +32,14 @@ import (
 
 const informerAgent = userAgent + "-informer"
 
-// knobs returns how everything stands, without what only counts.
+// knobs returns the state of all knobs, without counters.
 func (w *world) knobs() string {
 	state := w.Knobs()
 	state.Traffic.Written, state.Names = 0, nil
 	return fmt.Sprintf("%+v", state)
 }
 
-// podNames returns what is stored, also when nothing runs any more.
+// podNames returns the keys of the stored pods, also after the pipeline has ended.
 func (w *world) podNames(t *testing.T) (names []string) {
 	t.Helper()
 	list := require.Value(w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{}))(t)
@@ -48,7 +49,7 @@ func (w *world) podNames(t *testing.T) (names []string) {
 	return names
 }
 
-// In a held world a command is taken at once. Its effects wait with the world.
+// In a held world a command is accepted at once. Its effects wait until the world goes on.
 func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
 		s.RestartEtcd = func(context.Context) error { return nil }
@@ -89,7 +90,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// The server accepts the request and does not answer, or its answer has come and the client has not read it.
+// Either the server has the request but has not answered, or the client has not read the answer that has arrived.
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	t.Run("not answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, false) })
 	t.Run("answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, true) })
@@ -108,7 +109,7 @@ func cutsAWatchThatIsBeingOpened(t *testing.T, answered bool) {
 			}
 			<-r.Context().Done()
 		})}
-		go server.Serve(listener)
+		go func() { _ = server.Serve(listener) }()
 		defer server.Close()
 		connections := NewConnections(listener.Client(), nil)
 		var got error
@@ -185,9 +186,9 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 			_, err := w.Reset(t.Context())
 			resetting <- err
 		}()
-		synctest.Wait() // the first deletions stand behind their commit
+		synctest.Wait() // the gate holds the first deletions at their commit
 		w.log.Gate().Release()
-		// Either of the two may delete a pod. Which one meets a conflict is open; the gate holds neither.
+		// Both the reset and the test delete pods. Either of them may meet a conflict; the gate holds neither.
 		for _, name := range letters(40) {
 			key := "/registry/pods/default/" + name
 			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil)
@@ -196,7 +197,7 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 	})
 }
 
-// The versions of a state that comes in key order are no place to go on from.
+// A watch sends its initial state in key order, so no watcher may resume from a version inside the state.
 func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	pod := func(name, rv string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv}}
@@ -226,7 +227,8 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	}
 }
 
-// fakes are what the small etcd has not: a restart and switches. Each takes a second, and gives up if its context ends.
+// fakes stands in for functions that the small etcd lacks: a restart and switches. Each takes a second; a restart stops
+// when its context ends.
 type fakes struct{ done atomic.Int32 }
 
 func (f *fakes) restart(ctx context.Context) error {
@@ -253,8 +255,8 @@ func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
 
 func (f *fakes) Now() map[string]string { return nil }
 
-// TestACommandWhoseRequestGoesIsDone cancels the request of each command that takes time, while the command is held or
-// takes its time.
+// TestACommandWhoseRequestGoesIsDone cancels the request of each slow command, either while the world holds the command
+// or while the command is busy.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	turn := func(name, target, value string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {
@@ -278,7 +280,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			change := func(s *Config, _ *pipeline.ClientConfig) {
 				s.RestartEtcd, s.Switcher = f.restart, f
-				s.Gate = nil // the request waits for the end, also in a held world
+				s.Gate = nil // without a gate, a request waits for its command's end even in a held world
 			}
 			inWorld(t, change, func(t *testing.T, w *world) {
 				w.createAll(t, letters(1))
@@ -290,7 +292,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 				go func() { answered <- test.do(ctx, w) }()
 				time.Sleep(100 * time.Millisecond)
 				leave()
-				assert.True(t, errors.Is(<-answered, context.Canceled), "the command was over before its request went")
+				assert.True(t, apierrors.IsServiceUnavailable(<-answered), "the request got another answer")
 				w.log.Gate().Release()
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
@@ -300,7 +302,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	}
 }
 
-// TestACancelledStoryChangesNothingMore lets a story go on after it was cancelled, with orders that were on their way.
+// TestACancelledStoryChangesNothingMore has a story send commands after it was cancelled.
 func TestACancelledStoryChangesNothingMore(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		require.NoError(t, w.Play(t.Context(), "late", func(s *Run) error {
@@ -318,11 +320,11 @@ func TestACancelledStoryChangesNothingMore(t *testing.T) {
 	})
 }
 
-// everything is a story that turns what can be turned, opens watchers and makes pods.
+// everything is a story that turns many knobs, opens watchers and creates pods.
 func (w *world) everything(s *Run) error {
 	client := w.pipeline.Client.NewClient("story-everything", nil)
 	for n := range 20 {
-		pod := podNamed(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
+		pod := apitest.Pod(fmt.Sprint("e", n), corev1.RestartPolicyAlways)
 		pod.Labels[StoryLabel], pod.Spec.NodeName = "everything", "nowhere"
 		err := client.Post().Namespace("default").Resource("pods").Body(pod).Do(s.Writing).Error()
 		for _, knob := range []Knob{
@@ -347,13 +349,13 @@ func (w *world) everything(s *Run) error {
 	return nil
 }
 
-// In a held world a reset ends the story at once; what it has written stands until the world goes on.
+// In a held world a reset ends the story at once. The story's pods remain until the world goes on.
 func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := w.knobs()
 		told := make(chan error, 1)
 		go func() { told <- w.Play(t.Context(), "everything", w.everything) }()
-		time.Sleep(505 * time.Millisecond) // between two beats of the story, and two writes of the traffic
+		time.Sleep(505 * time.Millisecond) // a moment between two beats of the story and two writes of the traffic
 		synctest.Wait()
 		w.log.Gate().Hold()
 		time.Sleep(time.Second)
@@ -373,7 +375,7 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 	})
 }
 
-// slowStorage is a storage whose writes take until the test lets them go.
+// slowStorage is a storage whose writes end when the test closes goOn.
 type slowStorage struct {
 	storage.Interface
 	goOn chan struct{} // closed by the test
@@ -404,7 +406,7 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	})
 }
 
-// A command that was answered before its end says in the log how it ended: no request is there any more to be told.
+// If a command was answered before its end, a record reports how it ended: the request no longer waits.
 func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 	var fails error
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {

@@ -6,46 +6,42 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-
-	"listwatch/internal/play/wiretap"
 )
 
-// errCut is the error of a client whose line is cut: the one of a server that is away for a moment. A reflector then
-// resumes its watch; after most other errors it would read the whole state again.
+// errCut is the error of a client whose line is cut. A server that is briefly unreachable causes the same error, after
+// which a reflector resumes its watch. After most other errors a reflector reads the whole state again.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
-// Connections is the client half's end of the wire. Each client, known by its user agent, has connections of its own.
-// Connections can drop the open streams of a client, as a broken connection does; cut the client's line, as a network
-// failure does; and stall it: then the client reads neither answers nor events, and the server notices by backpressure.
+// Connections is the client half's end of the wire. Each client, identified by its user agent, has its own connections.
+// Connections can drop a client's open streams, as a broken connection does; cut its line, as a network failure does;
+// and stall its line: the client then reads neither answers nor events, and the server notices by backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
-	Client         *http.Client    // of the client half and all that is opened to look; sends over these connections
-	like, likePage *http.Transport // for clients of the program, and of the page
+	Client         *http.Client    // for the client half and for viewers' requests; sends over these connections
+	like, likePage *http.Transport // templates for clients of the program, and of the page
 
-	mu    sync.Mutex       // guards the fields below, and those of lines and connections; innermost but for wires' own
-	last  int              // id of the newest stream
-	lines map[string]*line // of each client that has sent a request and was not forgotten
+	mu    sync.Mutex       // guards the fields below, and the fields of lines and answers; innermost
+	lines map[string]*line // clients that have sent a request and were not forgotten
 }
 
-// line is how one client reaches the server.
+// line is one client's way to the server.
 type line struct {
-	*http.Transport // for the client's connections; never changed
+	*http.Transport // for the client's own connections; never changed
 
-	cut   bool
-	stall chan struct{}  // closed to end the stall; nothing is sent; nil: no stall
-	conns map[*conn]bool // that are open
+	cut     bool
+	stall   chan struct{}    // nil: not stalled; closed to end the stall; nothing is sent
+	watches map[*answer]bool // open watches, and watches that are being opened
 }
 
-// NewConnections returns connections that client dials; watchers dials those of the page's watchers; nil: client does.
-// Each has an [http.Transport] with a DialContext.
+// NewConnections returns connections with the transport of client. The page's watchers have the transport of watchers;
+// nil: that of client. Both need an [http.Transport].
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{like: client.Transport.(*http.Transport), lines: map[string]*line{}}
 	c.likePage = cmp.Or(watchers, client).Transport.(*http.Transport)
@@ -53,64 +49,66 @@ func NewConnections(client, watchers *http.Client) *Connections {
 	return c
 }
 
-// RoundTrip implements [http.RoundTripper]: each request goes over the line of its client.
+// RoundTrip implements [http.RoundTripper]: each request goes over its client's line. While the line is stalled, the
+// answer waits. If a drop or cut breaks a watch while it is being opened, the watch ends like a refused request; an
+// open watch ends in the middle of a chunk.
 func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
-	return c.line(request.UserAgent()).RoundTrip(request)
-}
-
-// CloseIdleConnections is for http.Client.
-func (c *Connections) CloseIdleConnections() {
-	c.mu.Lock()
-	lines := slices.Collect(maps.Values(c.lines))
-	c.mu.Unlock() // a connection that is closed takes it
-	for _, l := range lines {
-		l.CloseIdleConnections()
+	a := c.begin(request)
+	if a == nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, errCut
 	}
+	response, err := a.line.RoundTrip(request.WithContext(a.ctx))
+	a.wait()
+	if err == nil {
+		a.ReadCloser, response.Body = response.Body, a
+		if a.opens() {
+			return response, nil
+		}
+		_ = response.Body.Close()
+	}
+	defer a.end()
+	return nil, cmp.Or(context.Cause(a.ctx), err)
 }
 
-// line returns the line of a client.
-func (c *Connections) line(userAgent string) *line {
+// begin returns the answer for a request; nil: the client's line is cut.
+func (c *Connections) begin(request *http.Request) *answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	userAgent := request.UserAgent()
 	l := c.lines[userAgent]
 	if l == nil {
 		like := c.like
 		if strings.HasPrefix(userAgent, WatcherAgent) {
 			like = c.likePage
 		}
-		l = &line{Transport: like.Clone(), conns: map[*conn]bool{}}
-		l.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			under, err := like.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return c.opened(l, under), nil
-		}
+		l = &line{Transport: like.Clone(), watches: map[*answer]bool{}}
 		c.lines[userAgent] = l
 	}
-	return l
+	if l.cut {
+		return nil
+	}
+	a := &answer{connections: c, line: l}
+	a.ctx, a.cancel = context.WithCancelCause(request.Context())
+	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+		l.watches[a] = true
+	}
+	return a
 }
 
-// Wire returns the open watches as they are on the wire, piece by piece, the oldest first.
-func (c *Connections) Wire() []wiretap.Stream {
+// CloseIdleConnections closes the idle connections of all lines, for http.Client.
+func (c *Connections) CloseIdleConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	streams := []wiretap.Stream{}
 	for _, l := range c.lines {
-		for each := range l.conns {
-			if each.wire.Watching() {
-				stream := each.wire.Snapshot()
-				stream.ID = each.id
-				streams = append(streams, stream)
-			}
-		}
+		l.CloseIdleConnections()
 	}
-	slices.SortFunc(streams, func(a, b wiretap.Stream) int { return a.ID - b.ID })
-	return streams
 }
 
-// turn turns a knob of the client Target, if the client has sent a request and was not forgotten. A drop or cut ends
-// the client's streams, also those that are being opened.
+// turn turns a knob of the client Target, if the client has sent a request and was not forgotten. A drop or a cut also
+// breaks streams that are being opened.
 func (c *Connections) turn(k Knob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,14 +130,13 @@ func (c *Connections) turn(k Knob) {
 }
 
 func (l *line) breakLocked() {
-	for each := range l.conns {
-		if each.wire.IsWatch() {
-			_ = each.end(errCut)
-		}
+	for each := range l.watches {
+		each.cancel(errCut)
 	}
+	clear(l.watches)
 }
 
-// breakAll breaks the open streams of all clients whose names begin with a prefix.
+// breakAll breaks the open streams of all clients with a prefix.
 func (c *Connections) breakAll(prefix string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,26 +147,25 @@ func (c *Connections) breakAll(prefix string) {
 	}
 }
 
-// forget is called when a client sends no more requests.
+// forget drops a client that sends no more requests.
 func (c *Connections) forget(userAgent string) {
 	c.mu.Lock()
-	l := c.lines[userAgent]
-	delete(c.lines, userAgent)
-	c.mu.Unlock() // a connection that is closed takes it
-	if l != nil {
+	defer c.mu.Unlock()
+	if l := c.lines[userAgent]; l != nil {
 		l.CloseIdleConnections()
+		delete(c.lines, userAgent)
 	}
 }
 
 // Connection describes one client with open streams, or a cut or stalled line.
 type Connection struct {
 	UserAgent string `json:"userAgent"`
-	Streams   int    `json:"streams"` // that are open
+	Streams   int    `json:"streams"` // number of open streams
 	Cut       bool   `json:"cut,omitempty"`
 	Stalled   bool   `json:"stalled,omitempty"`
 }
 
-// of returns the connection of a client; zero if the client has sent no request, or was forgotten.
+// of returns the connection of a client; zero if the client has sent no request or was forgotten.
 func (c *Connections) of(userAgent string) (info Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,8 +174,8 @@ func (c *Connections) of(userAgent string) (info Connection) {
 		return info
 	}
 	info = Connection{UserAgent: userAgent, Cut: l.cut, Stalled: l.stall != nil}
-	for each := range l.conns {
-		if each.wire.Watching() {
+	for each := range l.watches {
+		if each.open {
 			info.Streams++
 		}
 	}
@@ -190,7 +186,7 @@ func (c *Connections) of(userAgent string) (info Connection) {
 func (c *Connections) list() []Connection {
 	c.mu.Lock()
 	clients := slices.Sorted(maps.Keys(c.lines))
-	c.mu.Unlock() // of takes it
+	c.mu.Unlock() // the method of locks mu
 	list := []Connection{}
 	for _, userAgent := range clients {
 		if each := c.of(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
@@ -200,85 +196,63 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// conn is one connection of a line. Without pipelining, an answer belongs to the request that was written last.
-type conn struct {
-	net.Conn
+// answer is the answer to one request, and its body.
+type answer struct {
+	io.ReadCloser // the body; nil until it begins
+
+	// Set by begin, never changed.
 	connections *Connections
 	line        *line
-	ended       context.Context // done when the connection is closed; its cause is errCut if that was a drop or a cut
+	ctx         context.Context // the request's, cancelled when the answer ends; by errCut after a cut
 	cancel      context.CancelCauseFunc
 
-	// Guarded by Connections.mu.
-	wire *wiretap.Wire // of the newest request
-	id   int           // of that
+	open bool // the body has begun; guarded by Connections.mu
 }
 
-// opened puts a new connection into a line.
-func (c *Connections) opened(l *line, under net.Conn) *conn {
-	added := &conn{Conn: under, connections: c, line: l, wire: &wiretap.Wire{}}
-	added.ended, added.cancel = context.WithCancelCause(context.Background())
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l.conns[added] = true
-	return added
-}
-
-// Write notes the beginnings of requests. It fails on a line that is cut.
-func (c *conn) Write(p []byte) (int, error) {
-	if !c.begin(wiretap.Begin(p)) {
-		return 0, errCut
-	}
-	return c.Conn.Write(p)
-}
-
-func (c *conn) begin(wire *wiretap.Wire) bool {
-	c.connections.mu.Lock()
-	defer c.connections.mu.Unlock()
-	if wire != nil && !c.line.cut {
-		c.connections.last++
-		c.id, c.wire = c.connections.last, wire
-	}
-	return !c.line.cut
-}
-
-// Read waits while the line is stalled. A watch that was broken during its opening ends like a refused request, an open
-// one in the middle of a chunk.
-func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	wire, stall := c.state()
-	open := wire.Watching() // the client's view, before this piece
-	wire.Read(p[:n])
-	if stall != nil {
+// wait blocks while the line is stalled, at most until the answer ends.
+func (a *answer) wait() {
+	if stall := a.stall(); stall != nil {
 		select {
 		case <-stall:
-		case <-c.ended.Done():
+		case <-a.ctx.Done():
 		}
 	}
-	if context.Cause(c.ended) != errCut {
-		return n, err
-	}
-	if open {
+}
+
+func (a *answer) stall() <-chan struct{} {
+	a.connections.mu.Lock()
+	defer a.connections.mu.Unlock()
+	return a.line.stall
+}
+
+// opens records that the body has begun, and returns true. It returns false if the answer has already ended.
+func (a *answer) opens() bool {
+	a.connections.mu.Lock()
+	defer a.connections.mu.Unlock()
+	a.open = a.ctx.Err() == nil
+	return a.open
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	a.wait()
+	if context.Cause(a.ctx) == errCut {
 		return 0, io.ErrUnexpectedEOF
 	}
-	return 0, errCut
+	if err != nil {
+		a.end()
+	}
+	return n, err
 }
 
-func (c *conn) state() (wire *wiretap.Wire, stall <-chan struct{}) {
-	c.connections.mu.Lock()
-	defer c.connections.mu.Unlock()
-	return c.wire, c.line.stall
+func (a *answer) Close() error {
+	a.end()
+	return a.ReadCloser.Close()
 }
 
-// end closes the connection, whatever its user does.
-func (c *conn) end(cause error) error {
-	c.cancel(cause)
-	return c.Conn.Close()
-}
-
-// Close implements [net.Conn].
-func (c *conn) Close() error {
-	c.connections.mu.Lock()
-	defer c.connections.mu.Unlock()
-	delete(c.line.conns, c)
-	return c.end(net.ErrClosed)
+func (a *answer) end() {
+	a.connections.mu.Lock()
+	defer a.connections.mu.Unlock()
+	delete(a.line.watches, a)
+	a.cancel(nil)
 }

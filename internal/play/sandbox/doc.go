@@ -1,5 +1,5 @@
-// Package sandbox changes the running machine so that viewers see the effects: knobs, faults of connections, traffic,
-// watchers, reset, and the steps of stories. [Sandbox] owns all commands; each knob is a row of a table.
+// Package sandbox changes the running machine so that viewers see the effects. It has knobs, faults of connections,
+// traffic, watchers, reset, and the steps of stories. [Sandbox] owns all commands; each knob is a row of a table.
 //
 // # Who owns a command
 //

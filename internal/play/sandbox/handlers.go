@@ -20,36 +20,36 @@ const (
 	maxHandlers = 64
 )
 
-// handlers are the handlers that viewers add to the shared informer. A handler can be made slow: its notifications then
-// wait in its pending ring, and no other handler waits for it.
+// handlers are the handlers that viewers have added to the shared informer. A viewer can make a handler slow: its
+// notifications then wait in its pending ring, and no other handler waits.
 //
-// The command that has the machine to itself adds to the list. A command that is under way may take a handler out, if
-// the informer has refused it. Adding a handler to the informer, and removing it, may wait for the informer's locks.
+// The command that has the machine to itself adds to the list. A command that is under way may remove a handler that
+// the informer has refused. Adding a handler to the informer and removing one may wait for the informer's locks.
 type handlers struct {
-	*Config // the sandbox's
+	*Config // the sandbox's configuration
 
 	mu   sync.Mutex // guards list; innermost
-	list []*handler // in the order in which they were added
+	list []*handler // oldest first
 }
 
-// handler only waits, for the delay of its pace.
+// handler waits for the delay of its pace, and does nothing else.
 type handler struct {
 	// Set by reserve, never changed.
 	in   *handlers
 	name string
-	// sent once, by register; buffers 1; nil: the informer has refused the handler
+	// Sent once, by register; buffered; nil: the informer has refused the handler.
 	registered chan processor.Registration
 
 	pace atomic.Pointer[pace] // replaced by setDelay
 }
 
-// pace is the delay of a handler, until changed is closed.
+// pace is a handler's delay until changed is closed.
 type pace struct {
-	delay   time.Duration // of each call
+	delay   time.Duration // for each notification
 	changed chan struct{} // closed by setDelay; nothing is sent
 }
 
-// check returns why there can be no handler of that name, nil if there can: 400, 409 or 429.
+// check returns the reason why there can be no handler of that name, as a 400, 409 or 429; nil: there can be one.
 func (h *handlers) check(name string) error {
 	switch {
 	case name == "" || len(name) > 32:
@@ -62,7 +62,7 @@ func (h *handlers) check(name string) error {
 	return nil
 }
 
-// reserve puts a new handler into the list.
+// reserve adds a new handler to the list.
 func (h *handlers) reserve(name string) *handler {
 	added := &handler{in: h, name: name, registered: make(chan processor.Registration, 1)}
 	added.pace.Store(&pace{changed: make(chan struct{})})
@@ -72,8 +72,8 @@ func (h *handlers) reserve(name string) *handler {
 	return added
 }
 
-// register adds a handler of the list to the shared informer, which need not run yet. The error is that the informer
-// has stopped; then register has removed the handler from the list.
+// register adds a handler of the list to the shared informer, which need not run yet. If the informer has stopped,
+// register removes the handler from the list and returns an error.
 func (h *handler) register() error {
 	added, err := h.in.Pipeline.Client.Pods().AddTypedEventHandler(h, informer.HandlerOptions{Name: h.name})
 	if err != nil {
@@ -84,7 +84,7 @@ func (h *handler) register() error {
 	return err
 }
 
-// take takes a handler out of the list, and sets its delay to 0.
+// take removes a handler from the list, and sets its delay to 0.
 func (h *handlers) take(found *handler) {
 	found.setDelay(0)
 	h.mu.Lock()
@@ -92,7 +92,7 @@ func (h *handlers) take(found *handler) {
 	h.list = slices.DeleteFunc(h.list, func(each *handler) bool { return each == found })
 }
 
-// unregister removes a handler from the informer, once it was added. It is called once, after take.
+// unregister waits until register is over, and removes the handler from the informer. Call it once, after take.
 func (h *handler) unregister() error {
 	if added := <-h.registered; added != nil {
 		return h.in.Pipeline.Client.Pods().Informer().RemoveEventHandler(added)
@@ -103,10 +103,10 @@ func (h *handler) unregister() error {
 // HandlerInfo describes one handler.
 type HandlerInfo struct {
 	Name  string        `json:"name"`
-	Delay time.Duration `json:"delay"` // of each call
+	Delay time.Duration `json:"delay"` // for each notification
 }
 
-// info returns the handlers in the order in which they were added.
+// info returns the handlers, oldest first.
 func (h *handlers) info() []HandlerInfo {
 	infos := []HandlerInfo{}
 	for _, each := range h.all() {
@@ -121,7 +121,7 @@ func (h *handlers) all() []*handler {
 	return slices.Clone(h.list)
 }
 
-// find returns the handler of that name, nil if there is none.
+// find returns the handler of that name; nil: there is none.
 func (h *handlers) find(name string) *handler {
 	for _, each := range h.all() {
 		if each.name == name {
@@ -131,18 +131,13 @@ func (h *handlers) find(name string) *handler {
 	return nil
 }
 
-var _ processor.TypedResourceEventHandler[*corev1.Pod] = (*handler)(nil)
-
-// OnAdd implements [processor.TypedResourceEventHandler].
 func (h *handler) OnAdd(pod *corev1.Pod, _ bool) { h.called() }
 
-// OnUpdate implements [processor.TypedResourceEventHandler].
 func (h *handler) OnUpdate(_, pod *corev1.Pod) { h.called() }
 
-// OnDelete implements [processor.TypedResourceEventHandler].
 func (h *handler) OnDelete(processor.DeletedObject[*corev1.Pod]) { h.called() }
 
-// called returns after the delay, or after a new one that is set meanwhile.
+// called waits for the delay. If the delay changes meanwhile, called waits for the new one.
 func (h *handler) called() {
 	for {
 		now := h.pace.Load()

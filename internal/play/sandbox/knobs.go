@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	maxDelay       = time.Minute      // of a handler: to wait longer, add pods
-	compactTime    = 30 * time.Second // for a compaction, if etcd does not answer
-	switchPatience = 5 * time.Second  // for the undo of a story, before a switch ends it with the session
-	maxKnob        = 253              // bytes of each part of a knob: the longest name of an object
-	etcdKind       = "etcd"           // of commands that act on etcd
+	maxDelay       = time.Minute      // the longest delay of a handler; for a longer wait, add pods
+	compactTime    = 30 * time.Second // the longest wait for a compaction by etcd
+	switchPatience = 5 * time.Second  // time that a switch gives a story for its undo, before it ends the session
+	maxKnob        = 253              // bytes in each part of a knob: the longest name of an object
+	etcdKind       = "etcd"           // the kind of commands that act on etcd
 )
 
-// Knob is one change to a running pipeline. The table of knobs defines Target and Value for each Name.
+// Knob is one change to a running pipeline. For each Name, the table of knobs defines Target and Value.
 type Knob struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
@@ -34,17 +34,17 @@ type Knob struct {
 // row is one knob of the table. Functions may be nil.
 type row struct {
 	help   string
-	kind   string             // of commands, of which one runs at a time; "": any number
-	whyNot string             // why it cannot be turned here; "": it can
-	check  func(k Knob) error // refuses a target or a value
+	kind   string             // only one command of a kind runs at a time; "": any number
+	whyNot string             // the reason why the knob cannot be turned here; "": it can
+	check  func(k Knob) error // refuses a wrong target or value
 	turn   turn
-	undo   func(k Knob) Knob // returns the knob that restores the present state
+	undo   func(k Knob) Knob // returns the knob that restores the current state
 }
 
-// turn turns a knob. It has the machine to itself until it calls begun, as in [command].
+// turn turns a knob. Like a [command], it has the machine to itself until it calls begun.
 type turn func(ctx context.Context, k Knob, begun func()) error
 
-// now returns the turn of a knob that takes no time.
+// now returns a turn that takes no time.
 func now(set func(k Knob)) turn {
 	return func(_ context.Context, k Knob, _ func()) error {
 		set(k)
@@ -150,14 +150,14 @@ func (s *Sandbox) table() map[string]row {
 	}}
 }
 
-// Turn turns one knob, for a story if there is one, whose end turns it back. The log has the turn before its effects.
-// An error is an apierrors.APIStatus; after 400, 404 or 409 nothing was done.
+// Turn turns one knob. If there is a story, its end turns the knob back. The log has the turn before its effects. An
+// error is an apierrors.APIStatus; 400, 404 and 409 mean that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
 }
 
-// turn is the command that turns a knob. It remembers how the knob was before it was turned for the first time.
+// turn is the command that turns a knob. Before the first turn it saves the knob's state.
 func (s *Sandbox) turn(ctx context.Context, story *Run, knob Knob, begun func()) error {
 	found, err := s.check(knob)
 	if err != nil {
@@ -174,8 +174,8 @@ func (s *Sandbox) turn(ctx context.Context, story *Run, knob Knob, begun func())
 	return found.turn(ctx, knob, begun)
 }
 
-// remember adds the knob that restores a state, if it is the first for its target, and drops those whose target is
-// gone.
+// remember adds the knob that restores a state, if it is the first for its name and target. It drops knobs whose
+// targets are gone.
 func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	*before = slices.DeleteFunc(*before, func(k Knob) bool { _, err := s.check(k); return err != nil })
 	if !slices.ContainsFunc(*before, func(k Knob) bool { return k.Name == back.Name && k.Target == back.Target }) {
@@ -183,14 +183,14 @@ func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	}
 }
 
-// putBack restores the states before, the newest first, without waiting. The returned function waits for the ends, and
-// joins their errors.
+// putBack restores the states in before, the newest first, without waiting. The returned function waits until all
+// commands are over, and joins their errors.
 func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error) {
-	ends, n := make(chan error, len(before)), 0 // sent by each command; room for all
+	ends, n := make(chan error, len(before)), 0 // sent by each command; has room for all
 	for _, knob := range slices.Backward(before) {
 		found, err := s.check(knob)
 		if err != nil || found.undo != nil && found.undo(knob) == knob {
-			continue // its target is gone, or it is as before
+			continue // the target is gone, or has its old state
 		}
 		s.turned(knob)
 		n++
@@ -205,7 +205,7 @@ func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error
 	}
 }
 
-// check returns the row of a knob, or why the knob cannot be turned.
+// check returns the row of a knob, or the reason why the knob cannot be turned.
 func (s *Sandbox) check(k Knob) (row, error) {
 	found, known := s.knobs[k.Name]
 	switch {
@@ -238,7 +238,7 @@ func (s *Sandbox) checkLine(k Knob) error {
 	return k.checkBool()
 }
 
-// ring returns the cacher of a resource, "" for pods; nil: there is none.
+// ring returns the cacher of a resource ("" means pods); nil: there is none.
 func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		if each.Resource() == cmp.Or(resource, "pods") {
@@ -248,8 +248,8 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return nil
 }
 
-// turnSwitch ends the session for another with other switches. The current story ends first, and gets some time for its
-// undo, which would never end in a held world.
+// turnSwitch ends the session, for a new one with other switches. It ends the current story first. The time for the
+// story's undo is limited, because in a held world the undo never ends.
 func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Switcher.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
@@ -268,7 +268,7 @@ func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 
 // ---- the value of a knob
 
-// at returns the knob at another value.
+// at returns the knob with another value.
 func (k Knob) at(value any) Knob {
 	k.Value = fmt.Sprint(value)
 	return k
@@ -288,7 +288,7 @@ func (k Knob) checkNumber(most int) error {
 	return nil
 }
 
-// Of a value that was checked.
+// isTrue, number and duration return a value that was checked.
 func (k Knob) isTrue() bool            { on, _ := strconv.ParseBool(k.Value); return on }
 func (k Knob) number() int             { n, _ := strconv.Atoi(k.Value); return n }
 func (k Knob) duration() time.Duration { d, _ := time.ParseDuration(k.Value); return d }
@@ -303,10 +303,10 @@ func notFound(resource, name string) error {
 
 // ---- the state
 
-// KnobState is the state that knobs can change, with the knobs.
+// KnobState has the state that knobs can change, and the knobs.
 type KnobState struct {
-	Names    map[string]string `json:"names"`            // of all knobs, each with what it does
-	WhyNot   map[string]string `json:"whyNot,omitempty"` // the knobs that cannot be turned here, and why
+	Names    map[string]string `json:"names"`            // a description of each knob
+	WhyNot   map[string]string `json:"whyNot,omitempty"` // the knobs that cannot be turned here, with reasons
 	Handlers []HandlerInfo     `json:"handlers"`
 	Lines    []Connection      `json:"lines"`
 	Rings    []RingInfo        `json:"rings"`
@@ -315,11 +315,11 @@ type KnobState struct {
 	Etcd     any               `json:"etcd"`
 }
 
-// RingInfo is the history ring of one resource.
+// RingInfo describes the history ring of one resource.
 type RingInfo struct {
 	Resource string `json:"resource"`
 	Capacity int    `json:"capacity"`
-	Fixed    int    `json:"fixed"` // 0: it grows and shrinks
+	Fixed    int    `json:"fixed"` // the fixed capacity; 0: the ring grows and shrinks
 }
 
 // Knobs returns the state that knobs can change. It may be called from any goroutine.

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -50,12 +51,12 @@ func letters(n int) (names []string) {
 func (w *world) createAll(t *testing.T, names []string) {
 	t.Helper()
 	for _, name := range names {
-		w.create(t, podNamed(name, corev1.RestartPolicyAlways))
+		w.create(t, apitest.Pod(name, corev1.RestartPolicyAlways))
 	}
 }
 
-// settle lets happen what is about to happen. If the world is held while an event reaches a mutex whose holder stands
-// at a gate, the bubble's time stands still: a goroutine that waits for a mutex is not blocked durably.
+// settle waits until nothing more happens. Do not call it in a held world if a goroutine might wait for a mutex whose
+// holder is at a gate: the bubble's time would not pass, because such a wait is not durable blocking.
 func (w *world) settle() {
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -102,7 +103,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 		},
 	}
 	for name, each := range (&Sandbox{}).table() {
-		// the others are tested where they can be turned, in cmd/viz
+		// cmd/viz tests the others, which cannot be turned here
 		_, ok := tests[name]
 		assert.True(t, ok || each.whyNot != "", "%s is not tested", name)
 	}
@@ -135,7 +136,7 @@ func (w *world) addWatcher(t *testing.T, options WatcherOptions) string {
 	return added.ID
 }
 
-// watchFrom begins a watch in the past and waits for its end.
+// watchFrom begins a watch at an old version and waits for the watch's end.
 func (w *world) watchFrom(t *testing.T, resource, rv string) {
 	t.Helper()
 	request := w.client.Get().Resource(resource).Param("watch", "true").Param("resourceVersion", rv)
@@ -147,37 +148,27 @@ func (w *world) reset(t *testing.T) {
 	t.Helper()
 	_, err := w.Reset(t.Context())
 	require.NoError(t, err, "reset")
-	w.settle() // clients that were cut off come back
+	w.settle() // clients that were cut off reconnect
 }
 
 // TestAKindInAGroupIsWatched opens a watcher of a kind outside core/v1.
 func TestAKindInAGroupIsWatched(t *testing.T) {
-	for resource, kind := range map[string][3]string{
-		"leases":         {"leases", "coordination.k8s.io/v1", "Lease"},
-		"resourceclaims": {"resourceclaims", "resource.k8s.io/v1", "ResourceClaim"},
-	} {
-		t.Run(resource, func(t *testing.T) {
-			inWorld(t, nil, func(t *testing.T, w *world) {
-				began := w.log.Last()
-				w.addWatcher(t, WatcherOptions{Resource: resource})
-				wire := w.connections.Wire()
-				_, newest, _ := wire[len(wire)-1].OpenedBy()
-				assert.True(t, strings.HasSuffix(newest, "/"+kind[0]), "the newest watch is of %s", newest)
-				body := []byte(`{"metadata":{"name":"a"},"apiVersion":"` + kind[1] + `","kind":"` + kind[2] + `"}`)
-				client := w.client.WithAPIPath("/apis/" + kind[1])
-				created := client.Post().Namespace("default").Resource(kind[0]).Body(body).Do(t.Context())
-				require.NoError(t, created.Error())
-				w.settle()
-				// the other is the garbage collector's
-				assert.Equal(t, 2, len(w.since(t, began, func(r *probe.Record) bool {
-					return r.Point == probe.FrameWritten && r.Resource == resource && r.Type == "ADDED"
-				})), "frames")
-				assert.Equal(t, 1, len(w.since(t, began, func(r *probe.Record) bool {
-					return r.Point == probe.WireOpened && r.Resource == resource
-				})), "streams that it has opened")
-			})
-		})
-	}
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		began := w.log.Last()
+		w.addWatcher(t, WatcherOptions{Resource: "resourceclaims"})
+		body := []byte(`{"metadata":{"name":"a"},"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim"}`)
+		client := w.client.WithAPIPath("/apis/resource.k8s.io/v1")
+		created := client.Post().Namespace("default").Resource("resourceclaims").Body(body).Do(t.Context())
+		require.NoError(t, created.Error())
+		w.settle()
+		of := func(point probe.Point, eventType string) int {
+			return len(w.since(t, began, func(r *probe.Record) bool {
+				return r.Point == point && r.Resource == "resourceclaims" && r.Type == eventType
+			}))
+		}
+		assert.Equal(t, 2, of(probe.FrameWritten, "ADDED"), "frames; one is the garbage collector's")
+		assert.Equal(t, 1, of(probe.WireOpened, ""), "streams that it has opened")
+	})
 }
 
 func TestResetRestoresEverything(t *testing.T) {
@@ -194,8 +185,7 @@ func TestResetRestoresEverything(t *testing.T) {
 		w.turn(t, "traffic.rate", "", "50")
 		time.Sleep(10 * time.Second)
 		began := time.Now()
-		_, err := w.Reset(t.Context())
-		require.NoError(t, err)
+		require.Value(w.Reset(t.Context()))(t)
 		took := time.Since(began)
 		assert.True(t, took <= time.Second, "the reset took %v", took)
 		time.Sleep(2 * time.Minute)
@@ -228,12 +218,11 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 				"%.20v: got %v, want a short refusal", knob, err)
 		}
 		for _, options := range []WatcherOptions{
-			{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"}, {Resource: long}, {Namespace: ".."},
-			{Namespace: "a/b"}, {Namespace: "%"}, {Namespace: long}, {ResourceVersion: "new"},
-			{FieldSelector: "spec.colour=blue"},
+			{Resource: "cars"}, {Resource: ""}, {Resource: "a/b"}, {Resource: long}, {ResourceVersion: "new"},
+			{LabelSelector: "="}, {FieldSelector: "spec.colour=blue"},
 		} {
 			is := apierrors.IsNotFound
-			if options.Namespace+options.ResourceVersion+options.FieldSelector != "" {
+			if options.ResourceVersion+options.LabelSelector+options.FieldSelector != "" {
 				options.Resource, is = "pods", apierrors.IsBadRequest
 			}
 			_, _, err := w.AddWatcher(t.Context(), nil, options)
@@ -278,11 +267,11 @@ func TestNothingHoldsUpTheEndAndNothingIsTakenAfterIt(t *testing.T) {
 	})
 }
 
-// TestEveryKnobThatIsNamedIsOne finds the names of knobs where no compiler looks: in the page's buttons and scripts,
-// in stories, and in what is said of a knob that is turned.
+// TestEveryKnobThatIsNamedIsOne checks names of knobs that no compiler checks: in the page's buttons and scripts, in
+// stories, and in the log's sentences about knobs.
 func TestEveryKnobThatIsNamedIsOne(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
-		named := regexp.MustCompile(`(?:turnKnob\(|data-knob=|knob === |Knob\{Name: )"([a-z]+\.[a-z]+)"|` +
+		named := regexp.MustCompile(`(?:name: |data-knob=|knob === |Knob\{Name: )"([a-z]+\.[a-z]+)"|` +
 			`(?:- turn |KnobTurned name=|"name=)([a-z]+\.[a-z]+)`)
 		const root = "../../../"
 		found := 0

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,19 +17,19 @@ import (
 )
 
 const (
-	resetKind = "reset"         // of commands
-	deleters  = 16              // how many pods are deleted at once
-	etcdTime  = 5 * time.Second // for one read or write, if etcd does not answer
+	resetKind = "reset"         // the kind of a reset
+	deleters  = 16              // concurrent deletions of pods
+	etcdTime  = 5 * time.Second // limit for one read or write, if etcd does not answer
 )
 
-// Reset makes the sandbox what it was in the beginning: every knob as it was, no story, no watcher and no handler but
-// the observer, no pod, the switches of the command line. What has happened stays in the log, and etcd's revisions go
-// on counting: watchers see it happen like everything else.
+// Reset returns the sandbox to its first state: every knob as it was, the switches of the command line, and no story,
+// watcher, pod, or handler but the observer. The log keeps its records and etcd's revisions go on counting: watchers
+// see a reset like any other change.
 func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 	return s.do(ctx, &order{do: s.reset, name: "the reset", kind: resetKind})
 }
 
-// reset is the command that resets.
+// reset is the command for Reset.
 func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	s.turned(Knob{Name: "everything", Value: "where it was"})
 	undone := s.endStory()
@@ -41,7 +43,7 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	return errors.Join(err, s.restoreSwitches())
 }
 
-// shrinkRings gives every dynamic ring its first size: by itself, a ring that has grown does not shrink for an hour.
+// shrinkRings returns every dynamic ring to its first size. Without it, a grown ring would not shrink for an hour.
 func (s *Sandbox) shrinkRings() {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		if _, fixed := each.RingCapacity(); fixed == s.config.RingCapacity {
@@ -62,8 +64,8 @@ func (s *Sandbox) restoreSwitches() error {
 	return again()
 }
 
-// listPods returns every pod, by a consistent read: the cache has caught up with all earlier writes. It waits for a
-// cache that fills again, as after a restart of etcd.
+// listPods returns every pod by a consistent read, so the cache has caught up with all earlier writes. If the cache is
+// filling again, as after a restart of etcd, listPods waits.
 func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
@@ -77,8 +79,8 @@ func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error)
 
 func (s *Sandbox) pods() storage.Interface { return s.config.Pipeline.Server.Storage("pods") }
 
-// deletePods deletes the wanted pods at the storage, without a grace period. It returns when the cache has seen it, or
-// at the first error.
+// deletePods deletes the wanted pods at the storage, without a grace period. It returns when the cache has seen the
+// deletions, or at the first error.
 func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool) error {
 	if err := s.traffic.settle(ctx); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool)
 	return err
 }
 
-// deletePod deletes one pod. A pod that is gone is no error.
+// deletePod deletes one pod. A missing pod is no error.
 func (s *Sandbox) deletePod(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
@@ -112,7 +114,104 @@ func (s *Sandbox) deletePod(ctx context.Context, key string) error {
 	return err
 }
 
-// storageKey is a pod's key in etcd.
+// storageKey returns a pod's key in etcd.
 func storageKey(pod metav1.Object) string {
 	return "/registry/pods/" + pod.GetNamespace() + "/" + pod.GetName()
 }
+
+const (
+	// StoryLabel is a label on every pod of a story. Its value is the story's id.
+	StoryLabel = "story"
+
+	storyKind = "story" // the kind of a story
+	// writeGrace is the time that a cancelled story's last write has to end. A write must be over before the sandbox
+	// can undo it.
+	writeGrace = time.Second
+)
+
+// Run is one run of a story: a long command, which turns knobs and opens watchers by further commands. The Run
+// remembers the state before them.
+type Run struct {
+	Ctx     context.Context // ends when the story is cancelled
+	Writing context.Context // for writes; ends writeGrace later
+
+	// Set by Play, never changed.
+	sandbox *Sandbox
+	id      string
+	play    func(*Run) error
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the run is over and undone; nothing is sent
+
+	// Owned by the command that has the machine to itself.
+	before []Knob // the knobs that restore the states before the story, in the order of the first turns
+}
+
+// Play runs a story, after it has deleted the demo's pods; the demo rests meanwhile. The end of ctx, a reset, a turned
+// switch and the end of the session cancel the story. In every case the sandbox undoes the story's changes: it turns
+// the knobs back, closes the story's watchers, and deletes the pods with its label. Play returns after that, or when
+// ctx is done. Errors: 409 while another story or a reset is under way; otherwise play's error, or the undo's.
+func (s *Sandbox) Play(ctx context.Context, id string, play func(*Run) error) error {
+	t := &Run{sandbox: s, id: id, play: play, ended: make(chan struct{})}
+	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, t.cancel)
+	defer stop()
+	_, err := s.do(ctx, &order{do: t.do, name: "the story " + id, kind: storyKind, long: true})
+	return err
+}
+
+// do is the command that runs the story.
+func (t *Run) do(ctx context.Context, begun func()) error {
+	if err := t.Ctx.Err(); err != nil {
+		return err // the request was cancelled in the queue
+	}
+	if reset := t.sandbox.alone[resetKind]; reset != nil { // no race: Run waits for begun
+		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
+	}
+	t.sandbox.story = t
+	t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "true"})
+	defer t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "false"})
+	begun()
+	defer close(t.ended)
+	stop := context.AfterFunc(ctx, t.cancel)
+	defer stop()
+	writing, endWriting := context.WithCancel(context.WithoutCancel(ctx))
+	t.Writing = writing
+	stopWriting := context.AfterFunc(t.Ctx, func() { time.AfterFunc(writeGrace, endWriting) })
+	if demo := t.sandbox.demo; demo != nil {
+		demo.rests.Add(1)
+		defer demo.rests.Add(-1)
+		_ = t.sandbox.clearDemo(t.Ctx) // in a held world the pods remain, and the story waits, too
+	}
+	err := t.play(t)
+	stopWriting()
+	endWriting()
+	t.cancel()
+	undo := &order{do: t.undo, name: "the undo of the story " + t.id, undo: true, long: true}
+	_, undoErr := t.sandbox.do(context.WithoutCancel(ctx), undo)
+	return errors.Join(err, undoErr)
+}
+
+// undo is the command that undoes the story's changes.
+func (t *Run) undo(ctx context.Context, begun func()) error {
+	t.sandbox.watchers.remove(func(each *watcher) bool { return each.story == t })
+	isBack := t.sandbox.putBack(ctx, t.before)
+	begun()
+	err := isBack()
+	traffic := slices.Contains(t.before, Knob{Name: "traffic.rate", Value: "0"})
+	return errors.Join(err, t.sandbox.deletePods(ctx, func(pod *corev1.Pod) bool {
+		return pod.Labels[StoryLabel] == t.id || traffic && pod.Labels["traffic"] == "listwatch"
+	}))
+}
+
+// endStory cancels the current story, if there is one. The channel is closed when the story's changes are undone.
+func (s *Sandbox) endStory() (undone <-chan struct{}) {
+	if s.story == nil {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	s.story.cancel()
+	return s.story.ended
+}
+
+var errCancelled = errors.New("the story is cancelled")

@@ -18,38 +18,38 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-const heldPeriod = 250 * time.Millisecond // how long a request waits for effects that a held world stops
+const heldPeriod = 250 * time.Millisecond // after this time a request no longer waits for effects in a held world
 
 // Config describes a [Sandbox]. Pipeline, Connections and Clock are required.
 type Config struct {
 	Pipeline     *pipeline.Pipeline
-	Connections  *Connections // over which the client half was built
-	Base         *url.URL     // the address of the server half; nil: [Sandbox.Ask] is not used
+	Connections  *Connections // the connections of the client half
+	Base         *url.URL     // the address of the server half; may be nil if nothing calls [Sandbox.Ask]
 	Clock        clock.WithTicker
 	Probe        *probe.Probe                    // nil: off
-	Gate         *probe.Gate                     // that may hold the world; nil: there is none
-	Demo         bool                            // make gentle traffic
-	Awaited      <-chan struct{}                 // the demo begins when it is closed; nil: at once
-	MaxTraffic   int                             // the most that may be asked for, in changes a second; 0: [MaxTraffic]
-	RingCapacity int                             // of every history ring, as the server half was configured; 0: dynamic
-	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: it is not ours
-	Etcd         func() any                      // how etcd is, as something that marshals to JSON; nil: unknown
-	Switcher     Switcher                        // nil: nothing can be switched
+	Gate         *probe.Gate                     // may hold the world; nil: there is none
+	Demo         bool                            // make gentle traffic for viewers
+	Log          *probe.Log                      // the demo rests after viewers' writes in it; nil: it does not
+	MaxTraffic   int                             // the highest rate of traffic, in changes a second; 0: [MaxTraffic]
+	RingCapacity int                             // the server half's setting for every history ring; 0: dynamic
+	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: etcd is not ours
+	Etcd         func() any                      // the state of etcd, for JSON; nil: unknown
+	Switcher     Switcher                        // nil: there are no switches
 }
 
-// Switcher starts both halves again with other switches. The functions that Switch and Restore return end the session
-// for that; their error is 409 if it cannot end, or ends already. A nil function says that the switches are as asked
-// already.
+// Switcher restarts both halves with other switches. Switch and Restore return a function that ends the session for the
+// restart; nil: the switches already have these values. The function returns a 409 if the session cannot end, or
+// already ends.
 type Switcher interface {
-	// Switch is about one switch of the command line. The error is 404 or 400 for what cannot be set.
+	// Switch prepares to set one switch of the command line. It returns a 404 or 400 for an unknown name or value.
 	Switch(name, value string) (again func() error, err error)
-	// Restore is about the switches as the command line had them.
+	// Restore prepares to set the switches as on the command line.
 	Restore() (again func() error, err error)
-	// Now returns the switches as they are: "fifo" to "real".
+	// Now returns the present values: "fifo" to "real".
 	Now() map[string]string
 }
 
-// Sandbox owns all commands. See the package.
+// Sandbox owns all commands: see the package comment.
 type Sandbox struct {
 	// Set by New, never changed.
 	config      Config
@@ -60,51 +60,50 @@ type Sandbox struct {
 	demo        *demo          // nil: none
 	knobs       map[string]row // by name
 
-	// sent by do, received by Run, never closed; unbuffered: what is received is answered
+	// Sent by do, received by Run, never closed; unbuffered: Run answers each command that it receives.
 	commands chan *order
-	// sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives them
+	// Sent by each command's goroutine, received by Run, never closed; unbuffered: Run outlives the commands.
 	finished chan *order
-	ended    chan struct{} // closed by Run when it takes no more
+	ended    chan struct{} // closed by Run when it accepts no more commands
 	last     atomic.Uint64 // id of the newest command
 
 	// Owned by Run.
 	jobs    routine.Group     // commands, and the watchers
-	running int               // commands that are not over
-	alone   map[string]*order // that run and exclude others of their kind, by kind
-	ending  bool              // the session ends: only what was begun goes on
+	running int               // number of commands under way
+	alone   map[string]*order // commands under way that exclude others of their kind, by kind
+	ending  bool              // the session is ending: only what has begun goes on
 
 	// Owned by the command that has the machine to itself: see command.
-	before []Knob // puts back each knob that was turned, in the order of the first turns
+	before []Knob // the knobs that restore the first states, in the order of the first turns
 	story  *Run   // the current one; nil: none
 }
 
-// command does one thing to the machine, to its end or to its undo, on a goroutine of its own. It has the machine to
-// itself until it calls begun: no other command begins. Up to there it waits for nothing. It need not call begun if
-// nothing in it takes time.
+// command makes one change to the machine, on a goroutine of its own, and finishes or undoes it. Until it calls begun,
+// no other command begins, and it must not wait. A command that takes no time need not call begun.
 type command func(ctx context.Context, begun func()) error
 
-// order is a command with what the owner must know to take it. The asking request sets the fields of the first group,
-// and do those of the second.
+// order is a command with the facts that the owner needs. The request sets the first two groups of fields; do sets the
+// next.
 type order struct {
 	do   command
-	name string // as answers and records call it: "etcd.restart"
-	kind string // of which one runs at a time; "": any number
-	undo bool   // of something that was begun: it is taken, and done to its end, also while the session ends
-	long bool   // the request waits for its end, also in a held world
+	name string // the command's name in answers and records: "etcd.restart"
+	kind string // only one command of a kind runs at a time; "": any number
+	undo bool   // undoes something that was begun: runs to its end even while the session ends
+	long bool   // the request waits for the end even in a held world
 
-	story *Run // for which it is done, unless that is cancelled; nil: for none
+	story *Run // the command runs for this story, unless it is cancelled; nil: for none
 
 	id   uint64
-	over chan error    // sent once, by Run, while the request waits; unbuffered
-	left chan struct{} // closed by the request when it waits no longer
+	over chan error    // sent once, by Run, if the request still waits; unbuffered
+	left chan struct{} // closed by the request when it stops waiting
 
 	err error // set by the command's goroutine before it sends to finished
 }
 
-// Receipt is the state of a command at its answer.
+// Receipt is the state of a command when it is answered.
 type Receipt struct {
-	ID       uint64 // counts the commands of this session
-	UnderWay bool   // the world is held, and the command with it: how it ends will be a record, CommandEnded
+	ID       uint64 // number of the command in this session
+	UnderWay bool   // the world is held, and so is the command: a record, CommandEnded, will report its end
 }
 
 // New wires a sandbox and adds the observer to the handlers. Nothing runs until [Sandbox.Run].
@@ -120,13 +119,13 @@ func New(config Config) (*Sandbox, error) {
 	s.watchers, s.handlers = &watchers{Config: &s.config}, &handlers{Config: &s.config}
 	s.knobs = s.table()
 	if config.Demo {
-		s.demo = &demo{Config: &s.config, client: config.Pipeline.Client.NewClient(userAgent+"-demo", nil)}
+		s.demo = &demo{Config: &s.config, client: config.Pipeline.Client.NewClient(Demo, nil)}
 	}
 	return s, s.handlers.reserve(observer).register()
 }
 
-// Run takes commands until ctx is done, and returns when all that it has begun is over: stories are undone by then. It
-// is called once, together with the client half: its watchers are clients, too.
+// Run accepts commands until ctx is done, and returns when all commands are over and all stories are undone. Call it
+// once, together with the client half: the sandbox's watchers are clients, too.
 func (s *Sandbox) Run(ctx context.Context) {
 	var clients routine.Group
 	clients.Go(ctx, "traffic", s.traffic.Run)
@@ -136,20 +135,20 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.own(ctx)
 	s.jobs.Wait()
 	clients.Wait()
-	s.connections.CloseIdleConnections() // as the client half does with its own
+	s.connections.CloseIdleConnections() // the client half does the same with its own
 }
 
-// own is the owner's loop. It ends when the session does and the last command is over.
+// own is the loop of the owner, which is Run. It ends when the session ends and the last command is over.
 func (s *Sandbox) own(ctx context.Context) {
 	defer close(s.ended)
 	done := ctx.Done()
 	for !s.ending || s.running > 0 {
 		select {
 		case <-done:
-			done = nil // once
+			done = nil // a nil channel is never ready again
 			s.ending = true
 			for _, each := range s.handlers.all() {
-				each.setDelay(0) // their informer is about to wait for them
+				each.setDelay(0) // the informer is about to wait for the handlers
 			}
 		case o := <-s.commands:
 			s.take(ctx, o)
@@ -159,7 +158,7 @@ func (s *Sandbox) own(ctx context.Context) {
 	}
 }
 
-// take starts a command, or refuses it. It returns when the next one may begin.
+// take starts or refuses a command. It returns when the next one may begin.
 func (s *Sandbox) take(ctx context.Context, o *order) {
 	other := s.alone[o.kind]
 	switch {
@@ -185,10 +184,10 @@ func (s *Sandbox) take(ctx context.Context, o *order) {
 	})
 }
 
-// start starts a command on a goroutine of its own, and returns when others may begin. At the end that goroutine calls
-// over with the command's error.
+// start starts a command on a goroutine of its own, and returns when the next one may begin. At the end the goroutine
+// calls over with the command's error.
 func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
-	begun := make(chan struct{}) // closed when others may begin; nothing is sent
+	begun := make(chan struct{}) // closed when the next command may begin; nothing is sent
 	begin := sync.OnceFunc(func() { close(begun) })
 	s.jobs.Go(ctx, "sandbox.command", func(ctx context.Context) {
 		err := do(ctx, begin)
@@ -198,8 +197,8 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	<-begun
 }
 
-// finish notes that a command is over before it answers: the request may bring another of its kind. If the request no
-// longer waits, finish reports the end to the log.
+// finish removes a command that is over, and only then answers: the request may send another of the same kind. If the
+// request no longer waits, finish writes a record of the end.
 func (s *Sandbox) finish(o *order) {
 	s.running--
 	delete(s.alone, o.kind)
@@ -226,8 +225,9 @@ func (o *order) answer(err error) bool {
 	}
 }
 
-// do queues a command. It returns when the command is over, or earlier if ctx is done or the world is held, and the
-// effects with it. Errors: the command's own, 503 if the session ends, that of ctx.
+// do queues a command and waits until it is over. It returns earlier if ctx is done, or if the world is held and the
+// command's effects with it. Errors: the command's own, or a 503 if the session or ctx ends: the front cancels the
+// requests under way when it ends, and their clients still wait.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)
@@ -236,7 +236,7 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	case <-s.ended:
 		return Receipt{}, errEnding()
 	case <-ctx.Done():
-		return Receipt{}, ctx.Err()
+		return Receipt{}, refusal(o.name, ctx.Err())
 	}
 	look := time.NewTicker(heldPeriod)
 	defer look.Stop()
@@ -245,7 +245,7 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 		case err := <-o.over:
 			return Receipt{ID: o.id}, refusal(o.name, err)
 		case <-ctx.Done():
-			return Receipt{}, ctx.Err()
+			return Receipt{}, refusal(o.name, ctx.Err())
 		case <-look.C:
 			if !o.long && s.config.Gate != nil && s.config.Gate.Closed() {
 				return Receipt{ID: o.id, UnderWay: true}, nil
@@ -254,7 +254,7 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	}
 }
 
-// turned reports a knob's turn to the log.
+// turned writes a record of a knob's turn.
 func (s *Sandbox) turned(k Knob) {
 	s.config.Probe.Texts(probe.KnobTurned, []string{k.Name, k.Target, k.Value}, "", 0)
 }
@@ -267,7 +267,7 @@ func conflict(what string, reason error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "commands"}, what, reason)
 }
 
-// refusal makes an error without a status a 503: the client may try again.
+// refusal turns an error without a status into a 503: the client may try again.
 func refusal(what string, err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {

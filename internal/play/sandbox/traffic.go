@@ -5,18 +5,25 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	listwatch "listwatch/chapters/09-listwatch"
+	"listwatch/internal/observe/probe"
+	"listwatch/internal/observe/routine"
 )
 
 const (
@@ -24,54 +31,54 @@ const (
 	MaxTraffic = 10000
 
 	trafficTick    = 10 * time.Millisecond // between two batches
-	trafficWriters = 16                    // concurrent changes: etcd commits them together
-	trafficPods    = 200                   // that are changed in turn
-	// load-0 … load-49: a watch of one node sees a fiftieth
+	trafficWriters = 16                    // concurrent changes, which etcd commits together
+	trafficPods    = 200                   // pods that are changed in turn
+	// The nodes load-0 … load-49: a watch of one node sees one change in fifty.
 	trafficNodes   = 50
-	trafficBacklog = 512 // changes that are due but late; more are dropped
+	trafficBacklog = 512 // late changes; further ones are dropped
 )
 
-// traffic writes changes at a set rate to pods of its own, in the namespace default with the label traffic=listwatch.
-// They are on nodes that do not exist, so that no scheduler and no kubelet acts on them. It writes to the storage,
-// below HTTP: ten thousand requests a second would measure HTTP and not the machinery behind it.
+// traffic changes its own pods at a set rate. They are in the namespace default, and have the label traffic=listwatch.
+// Their nodes do not exist, so no scheduler and no kubelet acts on them. traffic writes to the storage, below HTTP: ten
+// thousand requests a second would measure HTTP instead of the machinery behind it.
 //
 // Its methods may be called from any goroutine.
 type traffic struct {
 	// Set by newTraffic, never changed.
 	storage storage.Interface
 	clock   clock.WithTicker
-	most    int // changes a second
+	most    int // the highest rate, in changes a second
 
-	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run looks at the newest rate
-	batch   chan struct{} // holds one value while writes are under way: a lock that can be waited for with a context
+	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run reads the newest rate
+	batch   chan struct{} // holds one value while writes are under way: a lock with a wait that ctx can end
 
 	rate    atomic.Int64
-	changes atomic.Int64 // that were begun: which pod is next
+	changes atomic.Int64 // changes begun; picks the next pod
 	written atomic.Uint64
-	refused atomic.Value // string: why the newest write that failed did; nil: none has
+	refused atomic.Value // string: the error of the newest failed write; nil: none has failed
 }
 
-// newTraffic returns traffic of at most so many changes a second; 0: [MaxTraffic].
+// newTraffic returns traffic with a highest rate, in changes a second; 0: [MaxTraffic].
 func newTraffic(pods storage.Interface, clk clock.WithTicker, most int) *traffic {
 	return &traffic{storage: pods, clock: clk, most: cmp.Or(most, MaxTraffic), changed: make(chan struct{}, 1),
 		batch: make(chan struct{}, 1)}
 }
 
-// setRate sets the rate, from 0 to most; 0: no traffic.
+// setRate sets the rate, from 0 (no traffic) to most.
 func (t *traffic) setRate(rate int) {
 	t.rate.Store(int64(rate))
 	select {
 	case t.changed <- struct{}{}:
-	default: // Run has not looked since the last time
+	default: // Run has not received the last change yet
 	}
 }
 
 // TrafficInfo describes the traffic.
 type TrafficInfo struct {
-	Rate    int    `json:"rate"`            // as set
+	Rate    int    `json:"rate"`            // the rate that was set
 	Most    int    `json:"most"`            // the highest rate
-	Written uint64 `json:"written"`         // changes, ever
-	Error   string `json:"error,omitempty"` // why the newest write that failed did; "" if none has
+	Written uint64 `json:"written"`         // number of changes so far
+	Error   string `json:"error,omitempty"` // the error of the newest failed write; "": none has failed
 }
 
 func (t *traffic) info() TrafficInfo {
@@ -91,8 +98,8 @@ func (t *traffic) Run(ctx context.Context) {
 	}
 }
 
-// flow writes a batch of due changes every tick, until the rate is 0 or ctx is done. It stops its ticker then: an idle
-// one would be shown as the world's next timer.
+// flow writes the changes that are due every tick, until the rate is 0 or ctx is done. It then stops its ticker, which
+// the page would otherwise show as the world's next timer.
 func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
@@ -106,7 +113,7 @@ func (t *traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
-		t.batch <- struct{}{} // settle holds it for a moment only
+		t.batch <- struct{}{} // settle takes it only for a moment
 		var writes errgroup.Group
 		writes.SetLimit(trafficWriters)
 		for ; owed >= 1 && t.rate.Load() > 0; owed-- {
@@ -119,8 +126,8 @@ func (t *traffic) flow(ctx context.Context) {
 	}
 }
 
-// settle returns when every write that began before the newest setRate is over; with a rate of 0, no other follows. The
-// error is that of ctx. In a held world the writes are held, and only ctx ends the wait.
+// settle returns when all writes that began before the newest setRate are over. With a rate of 0, none follows. In a
+// held world the writes are held, too, and only the end of ctx ends the wait, with ctx's error.
 func (t *traffic) settle(ctx context.Context) error {
 	select {
 	case t.batch <- struct{}{}:
@@ -131,7 +138,7 @@ func (t *traffic) settle(ctx context.Context) error {
 	}
 }
 
-// change writes the next pod with a changed annotation.
+// change changes an annotation of the next pod.
 func (t *traffic) change(ctx context.Context) error {
 	n := int(t.changes.Add(1) % trafficPods)
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
@@ -153,7 +160,7 @@ func (t *traffic) change(ctx context.Context) error {
 	return err
 }
 
-// trafficPod is a pod as the registry would have stored it.
+// trafficPod returns the n-th pod as the registry would store it.
 func trafficPod(n int) *corev1.Pod {
 	name := fmt.Sprintf("t-%03d", n)
 	return &corev1.Pod{
@@ -167,4 +174,140 @@ func trafficPod(n int) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
+}
+
+const (
+	demoPeriod   = 10 * time.Second // shows each change before the next one
+	demoPods     = 4                // living pods
+	demoSelector = "demo=listwatch"
+)
+
+// demo is gentle traffic on a page where no one does anything. Like any client it creates, relabels and deletes pods
+// over HTTP, but only its own pods.
+type demo struct {
+	*Config // the sandbox's configuration
+	client  *listwatch.RESTClient
+
+	rests atomic.Int32 // running stories
+
+	// Owned by Run.
+	step   int
+	made   int    // number of pods so far, and of the newest one
+	looked uint64 // the last record that viewers has looked at
+}
+
+// Viewers are the user agents of people who look: browsers, the page's console, and kubectl. After their writes the
+// demo rests ([Config.Log]).
+const Viewers = "kubectl|Mozilla|" + WatcherAgent + "*"
+
+// Demo is the user agent of the demo.
+const Demo = userAgent + "-demo"
+
+// Run makes a change as soon as the server is ready, then one every ten seconds until ctx is done. It rests while a
+// story runs, and for at least ten seconds after a viewer's write.
+func (d *demo) Run(ctx context.Context) {
+	if d.Pipeline.Server.WaitReady(ctx) != nil {
+		return
+	}
+	d.act(ctx)
+	routine.Every(ctx, d.Clock, demoPeriod, func(ctx context.Context) {
+		if !d.viewers() && d.rests.Load() == 0 {
+			d.act(ctx)
+		}
+	})
+}
+
+// viewers reports whether a viewer has written since the last call.
+func (d *demo) viewers() (wrote bool) {
+	if d.Log == nil {
+		return false
+	}
+	last := d.Log.Last()
+	for r := range d.Log.Between(d.looked, last) {
+		wrote = wrote || OfViewers(r)
+	}
+	d.looked = last
+	return wrote
+}
+
+// OfViewers reports whether a record is of a viewer's write. Writes of leases and of states come from programs.
+func OfViewers(r *probe.Record) bool {
+	path := r.Texts.Get(probe.FieldPath)
+	return viewers.Matches(r) && !strings.HasSuffix(path, "/status") && !strings.Contains(path, "/leases")
+}
+
+var viewers = probe.Query{Fields: map[probe.Field]string{
+	probe.FieldAgent: Viewers, probe.FieldMethod: "POST|PUT|PATCH|DELETE"}}
+
+// clearDemo deletes the demo's pods, and returns when the informer has seen the deletions, or after a second.
+func (s *Sandbox) clearDemo(ctx context.Context) error {
+	err := s.deletePods(ctx, func(pod *corev1.Pod) bool { return pod.Labels["demo"] == "listwatch" })
+	for n := 0; err == nil && n < 200; n++ {
+		theirs := labels.SelectorFromSet(labels.Set{"demo": "listwatch"})
+		left := s.config.Pipeline.Client.Pods().Lister().List(theirs)
+		if len(left) == 0 {
+			break
+		}
+		err = routine.Sleep(ctx, s.config.Clock, 5*time.Millisecond)
+	}
+	return err
+}
+
+// act lists the demo's pods and makes the next change. It ignores errors: the next act comes soon.
+func (d *demo) act(ctx context.Context) {
+	var pods corev1.PodList
+	list := d.client.Get().Resource("pods").Namespace(metav1.NamespaceDefault)
+	list.VersionedParams(&metav1.ListOptions{LabelSelector: demoSelector, ResourceVersion: "0"})
+	if list.Do(ctx).Into(&pods) != nil {
+		return
+	}
+	living := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	d.step++
+	switch {
+	case len(living) < demoPods:
+		d.made++ // also if the pod exists already: the next act tries the next number
+		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.made)).Do(ctx).Error()
+	case d.step%2 == 0:
+		d.relabel(ctx, &living[d.step%len(living)])
+	default:
+		oldest := slices.MinFunc(living, func(a, b corev1.Pod) int {
+			return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		})
+		_ = d.client.Delete().Resource("pods").Namespace(oldest.Namespace).Name(oldest.Name).Do(ctx).Error()
+	}
+}
+
+// demoPod returns the n-th pod, n >= 1. There are three kinds in turn: web-1, api-2, job-3. A job's pod ends by itself,
+// and then leaves the scheduler's selector while it still exists.
+func demoPod(n int) *corev1.Pod {
+	app := []string{"job", "web", "api"}[n%3]
+	restart := corev1.RestartPolicyAlways
+	if app == "job" {
+		restart = corev1.RestartPolicyNever
+	}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-%d", app, n), Labels: map[string]string{"app": app, "demo": "listwatch",
+				"tier": "blue"},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: restart, TerminationGracePeriodSeconds: new(int64(2)),
+			Containers: []corev1.Container{{
+				Name: app, Image: "example.com/" + app + ":1", Resources: corev1.ResourceRequirements{
+					Requests: requests},
+			}},
+		},
+	}
+}
+
+// relabel moves a pod to the other tier, so that the pod leaves and enters watches of one tier.
+func (d *demo) relabel(ctx context.Context, pod *corev1.Pod) {
+	tier := "green"
+	if pod.Labels["tier"] == tier {
+		tier = "blue"
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"tier":%q}}}`, tier)
+	request := d.client.Patch(types.MergePatchType).Resource("pods").Namespace(pod.Namespace).Name(pod.Name)
+	_ = request.Body(patch).Do(ctx).Error()
 }

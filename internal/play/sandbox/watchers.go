@@ -3,6 +3,8 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 
 	reflector "listwatch/chapters/03-reflector"
@@ -21,16 +22,17 @@ import (
 )
 
 const (
-	// WatcherAgent is the user agent of the watchers, up to a number.
+	// WatcherAgent is the user agent of the watchers, without the number at its end.
 	WatcherAgent = userAgent + "-page-"
 
-	userAgent    = "listwatch" // the user agents of all clients of the program begin so
-	rewatchDelay = time.Second // how long a watcher waits after its stream has ended before it opens another
+	userAgent    = "listwatch" // the beginning of all clients' user agents
+	rewatchDelay = time.Second // the wait between the end of a watcher's stream and the next stream
 	maxWatchers  = 256
 )
 
-// Followed reports whether the log always has each event of a client's watches ([probe.Log.LimitLoud]): those of
-// kubectl, of stories and of the program itself, but not those of the page's watchers, of which there may be hundreds.
+// Followed reports whether the log always has each event of a client's watches ([probe.Log.LimitLoud]). It does for
+// kubectl, for stories and for the program's own clients, but not for the page's watchers, of which there may be
+// hundreds.
 func Followed(agent string) bool {
 	for _, known := range []string{"kubectl", "kubelet-", "story-", userAgent + "-"} {
 		if strings.HasPrefix(agent, known) {
@@ -42,64 +44,63 @@ func Followed(agent string) bool {
 
 // WatcherOptions are the options of a watcher's watch. Resource is required.
 type WatcherOptions struct {
-	Resource        string `json:"resource"`  // as the log calls it: "pods", "widgets.example.com"
-	Namespace       string `json:"namespace"` // "": all
+	Resource        string `json:"resource"` // the log's name: "pods", "widgets.example.com"
 	LabelSelector   string `json:"labelSelector"`
 	FieldSelector   string `json:"fieldSelector"`
-	ResourceVersion string `json:"resourceVersion"` // "": the current state first, as synthetic ADDED events
+	ResourceVersion string `json:"resourceVersion"` // "": begins with the current state, as synthetic ADDED events
 	Bookmarks       bool   `json:"bookmarks"`
-	WatchList       bool   `json:"watchList"` // the first state comes as a stream that ends in a bookmark
-	// after which the server ends each of its streams; 0: as the server likes
+	WatchList       bool   `json:"watchList"` // the current state ends with a bookmark
+	// The server ends each stream after this time; 0: after a time that the server chooses.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
 }
 
 // WatcherInfo describes one watcher.
 type WatcherInfo struct {
 	ID        string         `json:"id"`
-	UserAgent string         `json:"userAgent"` // its User-Agent
+	UserAgent string         `json:"userAgent"` // in its requests' headers
 	Options   WatcherOptions `json:"options"`
-	Error     string         `json:"error,omitempty"` // why it is not open at the moment; "" if it is
+	Error     string         `json:"error,omitempty"` // why the watch is not open at present; "": it is open
 }
 
-// watchers are the watches that viewers open. Each is an HTTP client of its own that reads its stream and drops the
-// events. When a stream ends, the watcher opens another, from the last resource version that it has seen or, if that
-// has expired, from the current state, as every client of a watch must.
+// watchers are the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the
+// events. When a stream ends, the watcher opens another one from the last resource version that it has seen or, if that
+// version has expired, from the current state. Every client of a watch must do so.
 //
-// The command that has the machine to itself adds to the list. A watcher that the server refuses at its first attempt
-// is taken out by its own command, while others may run.
+// The command that has the machine to itself adds to the list. If the server refuses a watcher's first request, the
+// watcher's command removes it while other commands may run.
 type watchers struct {
-	*Config // the sandbox's
+	*Config // the sandbox's configuration
 
-	last  atomic.Int64 // number of the last one
-	asked atomic.Int64 // requests of viewers that are open: see Ask
+	last  atomic.Int64 // number of the newest watcher or request of a viewer
+	asked atomic.Int64 // open requests of viewers: see Ask
 
 	mu   sync.Mutex // guards list, and the Error of each watcher; innermost
-	list []*watcher // in the order in which they were added
+	list []*watcher // oldest first
 }
 
 // watcher is one open watch.
 type watcher struct {
-	// Set by make, never changed but for the Error, which watchers.mu guards.
+	// Set by make, never changed, except for Error, which watchers.mu guards.
 	WatcherInfo
 	lister reflector.ListerWatcher
-	story  *Run               // whose end closes it; nil: none
-	cancel context.CancelFunc // ends it; set before the watcher is in the list, never changed
+	story  *Run               // its end closes the watch; nil: there is none
+	cancel context.CancelFunc // ends the watch; set before the watcher is in the list, never changed
 
-	// Owned by the command that opens it, and then by follow.
+	// Owned by the command that opens the watch, and then by follow.
 	resourceVersion string
-	// ordered is true once resource versions are worth remembering. A watch that begins with the current state sends it
-	// in key order, so one version implies nothing about the others. Any event but ADDED comes after the state.
+	// ordered reports whether the version of an event may be saved, to resume from it. A watch that begins with the
+	// current state sends the state in key order, so an object's version implies nothing about the others. The first
+	// event other than ADDED comes after the state.
 	ordered bool
 }
 
-// AddWatcher opens a watcher, for a story if there is one, whose end closes it. It returns once the server has accepted
-// the watch, or earlier in a held world. Errors: 400 and 404 for what cannot be
-// watched, 429 if there are too many, or the server's; then no watcher is kept.
-func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt,
-	error) {
+// AddWatcher opens a watcher. If there is a story, its end closes the watcher. AddWatcher returns when the server has
+// accepted the watch, or earlier in a held world. Errors: 400 and 404 for wrong options, 429 if there are too many
+// watchers, or the server's error. After an error there is no watcher.
+func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt, error) {
 	added := s.watchers.make(options)
 	added.story = story
-	info := added.WatcherInfo // before there can be an error in it
+	info := added.WatcherInfo // follow may set the Error of added
 	receipt, err := s.do(ctx, &order{name: "a watcher", story: story,
 		do: func(ctx context.Context, begun func()) error { return s.open(ctx, added, begun) }})
 	return info, receipt, err
@@ -125,14 +126,11 @@ func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error 
 	return nil
 }
 
-// check returns the reason why options cannot be watched; nil: they can.
+// check returns the reason why there can be no watch with these options; nil: there can.
 func (w *watchers) check(options WatcherOptions) error {
-	wrong := validation.IsDNS1123Label(options.Namespace)
 	switch {
 	case w.Pipeline.Server.Resource(options.Resource) == nil:
 		return notFound("resources", short(options.Resource))
-	case options.Namespace != "" && len(wrong) > 0:
-		return badRequest("namespace %q: %s", short(options.Namespace), wrong[0])
 	case len(w.info()) >= maxWatchers:
 		return apierrors.NewTooManyRequests(fmt.Sprintf("there are %d watchers: remove one", maxWatchers), 0)
 	}
@@ -142,7 +140,7 @@ func (w *watchers) check(options WatcherOptions) error {
 // short returns the beginning of a client's text.
 func short(text string) string { return text[:min(len(text), 64)] }
 
-// nextAgent returns the user agent of the page's next client.
+// nextAgent returns the user agent for the page's next client.
 func (w *watchers) nextAgent() string { return WatcherAgent + strconv.FormatInt(w.last.Add(1), 10) }
 
 func (w *watchers) make(options WatcherOptions) *watcher {
@@ -156,13 +154,12 @@ func (w *watchers) make(options WatcherOptions) *watcher {
 	}
 	return &watcher{
 		WatcherInfo:     WatcherInfo{ID: strings.TrimPrefix(agent, userAgent+"-"), UserAgent: agent, Options: options},
-		lister:          client.ListWatch(name, options.Namespace, nil),
+		lister:          client.ListWatch(name, "", nil),
 		resourceVersion: options.ResourceVersion,
 	}
 }
 
-// RemoveWatcher closes a watch. It does not wait for the end of the watcher's goroutine. The error is 404 for an id
-// that is not open.
+// RemoveWatcher closes a watch, without waiting for the watcher's goroutine. It returns a 404 for an unknown id.
 func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
 	_, err := s.do(ctx, &order{name: "the end of a watcher", do: func(context.Context, func()) error {
 		if s.watchers.remove(func(each *watcher) bool { return each.ID == id }) == 0 {
@@ -173,7 +170,7 @@ func (s *Sandbox) RemoveWatcher(ctx context.Context, id string) error {
 	return err
 }
 
-// remove closes the watches for which meant returns true, and returns their number.
+// remove closes the watches that meant accepts, and returns their number.
 func (w *watchers) remove(meant func(each *watcher) bool) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,7 +191,7 @@ func (s *Sandbox) removeWatchers() {
 	s.connections.breakAll(WatcherAgent)
 }
 
-// Watchers returns the watchers in the order in which they were added. It may be called from any goroutine.
+// Watchers returns the watchers, oldest first. It may be called from any goroutine.
 func (s *Sandbox) Watchers() []WatcherInfo { return s.watchers.info() }
 
 func (w *watchers) info() []WatcherInfo {
@@ -207,7 +204,7 @@ func (w *watchers) info() []WatcherInfo {
 	return infos
 }
 
-// follow keeps one watch open until ctx is done. It begins with stream.
+// follow keeps a watch open until ctx is done. The first stream is already open.
 func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Interface) {
 	defer w.Connections.forget(each.UserAgent)
 	for err := error(nil); err != nil || !each.drain(ctx, stream); {
@@ -223,7 +220,7 @@ func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Inter
 	}
 }
 
-// begin is called before each stream. A stream from "" or "0" begins with the current state.
+// begin prepares for a stream. A stream from "" or "0" begins with the current state.
 func (each *watcher) begin() {
 	each.ordered = each.resourceVersion != "" && each.resourceVersion != "0"
 }
@@ -242,7 +239,7 @@ func (each *watcher) open(ctx context.Context) (watch.Interface, error) {
 	if each.Options.WatchList && each.resourceVersion == "" {
 		options.SendInitialEvents = new(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-		options.AllowWatchBookmarks = true // the state ends in one
+		options.AllowWatchBookmarks = true // ends the current state
 	}
 	return each.lister.Watch(ctx, options)
 }
@@ -263,7 +260,7 @@ func (each *watcher) drain(ctx context.Context, stream watch.Interface) (over bo
 	}
 }
 
-// remember keeps the resource version to resume from. During the initial state it keeps none: if the stream breaks
+// remember saves the resource version to resume from. During the current state it saves none: if the stream breaks
 // then, the next one begins with the state again.
 func (each *watcher) remember(event watch.Event) {
 	if event.Type == watch.Error {
@@ -276,4 +273,46 @@ func (each *watcher) remember(event watch.Event) {
 	if accessor, err := meta.Accessor(event.Object); err == nil && each.ordered {
 		each.resourceVersion = accessor.GetResourceVersion()
 	}
+}
+
+// maxAsked is the most requests of viewers that may be open.
+const maxAsked = 16
+
+// Ask sends a viewer's request as a separate client, with the connections of the page's watchers: the knobs of lines
+// act on it, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the server.
+// The caller closes the answer's body. Ask may be called from any goroutine. Errors: 429 if there are too many
+// requests, 503 if the server cannot be reached.
+func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
+	w := s.watchers
+	if w.asked.Add(1) > maxAsked {
+		w.asked.Add(-1)
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("%d consoles are open: end one", maxAsked), 0)
+	}
+	agent := w.nextAgent()
+	over := sync.OnceFunc(func() {
+		w.Connections.forget(agent)
+		w.asked.Add(-1)
+	})
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host, r.Host = s.config.Base.Scheme, s.config.Base.Host, ""
+	r.Header.Set("User-Agent", agent)
+	// http.Client.Do would follow redirects.
+	response, err := w.Connections.RoundTrip(r)
+	if err != nil {
+		over()
+		return nil, apierrors.NewServiceUnavailable(err.Error())
+	}
+	response.Body = body{response.Body, over}
+	return response, nil
+}
+
+// body is the body of an answer to a viewer's request.
+type body struct {
+	io.ReadCloser
+	over func()
+}
+
+func (b body) Close() error {
+	defer b.over()
+	return b.ReadCloser.Close()
 }

@@ -16,29 +16,29 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// Range is a beat's range in the records of one run: it plays (From, To] and rests at To.
+// Range is the place of a beat in the records of one run: the beat plays (From, To] and rests at To.
 type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	Resource string `json:"resource,omitempty"` // of the record at which it rests, or else of the beat before
-	Behind   uint64 `json:"behind"`             // the record that has put [Beat.Text] on the stage
-	Subject  string `json:"subject,omitempty"`  // of that record
-	Seen     string `json:"seen"`               // [Beat.Seen] with that record's values
+	Resource string `json:"resource,omitempty"` // the resource of the record at To; if it has none, the previous beat's
+	Behind   uint64 `json:"behind"`             // the number of the record that put [Beat.Text] on the stage
+	Subject  string `json:"subject,omitempty"`  // the subject of that record
+	Seen     string `json:"seen"`               // [Beat.Seen] with the values of that record
 }
 
-// facts are what patterns need from a story's earlier records.
+// facts has what patterns need to know about a story's earlier records.
 type facts struct {
 	story *Story
-	added map[string]uint64 // by watcher: the record at which it was registered
-	// watchers that serve the story's own streams, in the order in which they were registered
+	added map[string]uint64 // numbers of the watchers' registration records
+	// Watchers that serve the story's own streams, in the order of their registration.
 	lanes    []string
-	last     uint64 // version of the last change of the story's own pods
-	informer string // the watcher that served the informer last
+	last     uint64 // version of the last change to the story's own pods
+	informer string // the watcher that last served the informer
 }
 
 func newFacts(story *Story) *facts { return &facts{story: story, added: map[string]uint64{}} }
 
-// add takes in the next record.
+// add updates the facts with the next record.
 func (f *facts) add(r *probe.Record) {
 	switch {
 	case r.Point == probe.WatcherAdded:
@@ -47,8 +47,8 @@ func (f *facts) add(r *probe.Record) {
 		f.informer = r.Subject
 	case r.Point == probe.WireOpened && probe.Like("story-"+f.story.ID+"*|listwatch-page*", r.Field(probe.FieldAgent)):
 		f.lanes = append(f.lanes, r.Subject)
-		// A client has its answer before the server reports WireOpened, so two streams that were opened one after the
-		// other may be reported in either order. Their watchers were registered before the answers.
+		// A client may receive its answer before the server reports WireOpened, so the reports of two streams may come
+		// in either order. Their watchers were registered before the answers.
 		slices.SortStableFunc(f.lanes, func(a, b string) int {
 			if f.added[a] == 0 || f.added[b] == 0 {
 				return 0
@@ -60,22 +60,22 @@ func (f *facts) add(r *probe.Record) {
 	}
 }
 
-// owns reports whether a record is about a pod of the story.
+// owns reports whether a record is about a pod of the story, or about the pod's replica set or deployment.
 func (f *facts) owns(r *probe.Record) bool {
-	name := path.Base(r.Key)
-	return strings.HasPrefix(name, f.story.ID+"-") || name == f.story.Pod
+	name, pod := path.Base(r.Key), f.story.Pod
+	return strings.HasPrefix(name, f.story.ID+"-") || name == pod || pod != "" && strings.HasPrefix(name, pod+"-")
 }
 
-// pattern describes a record in words of the form term, term=value or !term=value, after its point or points:
+// pattern describes a record: its point or points, and then terms of the form term, term=value or !term=value:
 //
 //	FrameWritten stream=0 type=ADDED|MODIFIED n=10
 //
-// It is a query, and terms that depend on the story.
+// A pattern is a query with additional terms, which depend on the story.
 type pattern struct {
 	probe.Query
 	words string
 	terms []term
-	n     int // the n-th record of the story that matches; 0: the first one after the beat before
+	n     int // matches the n-th such record of the story; 0: the first one after the beat before
 }
 
 type term struct {
@@ -84,7 +84,7 @@ type term struct {
 	test  func(f *facts, r *probe.Record, value string) bool
 }
 
-// terms are the conditions that no query has.
+// terms are the conditions that a query cannot express.
 var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	"own": func(f *facts, r *probe.Record, _ string) bool { return f.owns(r) },
 	"pod": func(f *facts, r *probe.Record, letter string) bool {
@@ -97,7 +97,7 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 		return n == "any" && slices.Contains(f.lanes, r.Subject) || err == nil && i < len(f.lanes) &&
 			f.lanes[i] == r.Subject
 	},
-	// list is a request for the story's own pods.
+	// list matches a request for the story's own pods.
 	"list": func(f *facts, r *probe.Record, _ string) bool {
 		query, err := url.ParseQuery(r.Field(probe.FieldQuery))
 		return err == nil && r.Field(probe.FieldMethod) == "GET" && query.Get("labelSelector") == "story="+f.story.ID &&
@@ -110,8 +110,8 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	},
 }
 
-// parsePattern reads a pattern. Words that are not in [terms] are part of its query: resource, subject, type and rv, or
-// a field of the points.
+// parsePattern parses a pattern. Words outside [terms] become part of the query: resource, subject, type and rv, or a
+// field of the points.
 func parsePattern(words []string) (p pattern, err error) {
 	p.words = strings.Join(words, " ")
 	for i, word := range words {
@@ -142,7 +142,7 @@ func parsePattern(words []string) (p pattern, err error) {
 	return p, nil
 }
 
-// ask adds a word to the query.
+// ask adds a term to the query.
 func (p *pattern) ask(name, value string, not bool) (err error) {
 	texts := map[string]*string{"resource": &p.Resource, "subject": &p.Subject, "type": &p.Type}
 	has := func(point probe.Point) bool { return point.Info().Has(probe.Field(name)) }
@@ -176,10 +176,10 @@ func (p *pattern) matches(f *facts, r *probe.Record) bool {
 	return p.Matches(r)
 }
 
-// rest is where a beat rests: at the record of its pattern or, of several patterns, at the last of their records.
+// rest is the place where a beat rests: the record of its pattern or, for several patterns, the last of their records.
 type rest []pattern
 
-// UnmarshalJSON implements [json.Unmarshaler]: one pattern, or a list of several.
+// UnmarshalJSON implements [json.Unmarshaler]. It accepts one pattern or a list of them.
 func (m *rest) UnmarshalJSON(data []byte) error {
 	if data[0] == '[' {
 		return json.Unmarshal(data, (*[]pattern)(m))
@@ -188,13 +188,11 @@ func (m *rest) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*m)[0])
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
 func (p *pattern) UnmarshalText(words []byte) (err error) {
 	*p, err = parsePattern(strings.Fields(string(words)))
 	return err
 }
 
-// MarshalText implements [encoding.TextMarshaler].
 func (p pattern) MarshalText() ([]byte, error) { return []byte(p.words), nil }
 
 // String returns the patterns in words.
@@ -210,13 +208,13 @@ func (m rest) String() string {
 	return strings.Join(all, ", and ")
 }
 
-// in returns the record at which a beat rests that begins after record from; nil: none yet.
+// in returns the record at which the beat that begins after record from rests; nil: there is none yet.
 func (m rest) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
 	if len(m) == 1 {
 		return m[0].in(f, records, from)
 	}
 	for i := range m {
-		r := m[i].in(f, records, 0) // some of them may be earlier
+		r := m[i].in(f, records, 0) // the other patterns may match earlier records
 		if r == nil {
 			return nil
 		}
@@ -244,8 +242,8 @@ func (p *pattern) in(f *facts, records []probe.Record, from uint64) *probe.Recor
 	return nil
 }
 
-// Locate finds the beats of a story in its records, which are sorted. A beat that it does not find has an empty range,
-// and the error names it; the next one begins where the last found one rests.
+// Locate finds the beats of a story in its sorted records. A missing beat has an empty range, and the error names the
+// beat; the next beat then begins where the last found beat rests.
 func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	ranges = make([]Range, len(s.Beats))
 	if len(records) == 0 {
@@ -259,8 +257,9 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	for i := range s.Beats {
 		r := s.Beats[i].Rest.in(f, records, from)
 		if r == nil {
-			err = errors.Join(err, fmt.Errorf("%s: beat %d has no place in its records after record %d", s.ID, i+1,
-				from))
+			err = errors.Join(err, fmt.Errorf("%[1]s: beat %[2]d has no place in its records after record %[3]d; "+
+				"if the story is new, make its recording: go test ./internal/observe/takes "+
+				"-run TestMakeStories/%[1]s -update", s.ID, i+1, from))
 			continue
 		}
 		about = cmp.Or(r.Resource, about)
@@ -280,7 +279,7 @@ func (s *Story) Locate(records []probe.Record) (ranges []Range, err error) {
 	return ranges, err
 }
 
-// said returns what a record says by a name: one of its fields, or rv, n, type or subject.
+// said returns a value of a record by its name: rv, n, type, subject or a field.
 func said(r *probe.Record, name string) string {
 	switch name {
 	case "rv":
@@ -295,7 +294,8 @@ func said(r *probe.Record, name string) string {
 	return r.Field(probe.Field(name))
 }
 
-// Shows returns an error that says which part of the moral the records of a run do not show; nil: they show it.
+// Shows returns an error with the first claim of the moral that the records of a run do not meet; nil: they meet all
+// claims.
 func (s *Story) Shows(records []probe.Record) error {
 	f := newFacts(s)
 	for i := range records {
@@ -315,15 +315,14 @@ func (s *Story) Shows(records []probe.Record) error {
 	return nil
 }
 
-// claim is what a run must show: how many of its records are meant. "0 WatcherForced !stream=0" means none, "10" ten,
-// and "1+" one or more.
+// claim is a number of records that a run must have. "0 WatcherForced !stream=0" requires none, "10" requires ten, and
+// "1+" one or more.
 type claim struct {
 	pattern
 	words       string
 	least, most int
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
 func (c *claim) UnmarshalText(words []byte) (err error) {
 	c.words = string(words)
 	number, rest, _ := strings.Cut(c.words, " ")
@@ -337,5 +336,4 @@ func (c *claim) UnmarshalText(words []byte) (err error) {
 	return c.pattern.UnmarshalText([]byte(rest))
 }
 
-// MarshalText implements [encoding.TextMarshaler].
 func (c claim) MarshalText() ([]byte, error) { return []byte(c.words), nil }

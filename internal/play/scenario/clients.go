@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,11 +16,10 @@ import (
 	indexer "listwatch/chapters/11-indexer"
 	processor "listwatch/chapters/12-processor"
 	informer "listwatch/chapters/13-informer"
-	controllers "listwatch/chapters/14-controllers"
 	"listwatch/internal/observe/routine"
 )
 
-// own returns options that select the story's pods, or those with a label.
+// own returns options that select the story's pods, or the pods with the given labels.
 func (s *runner) own(labels string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) {
 		options.LabelSelector = s.ownLabel()
@@ -32,50 +30,20 @@ func (s *runner) own(labels string) func(*metav1.ListOptions) {
 }
 
 func inform(s *runner, a *args) (answer, error) {
-	i, err := s.informer(a, "listwatch-"+a.word(0))
-	if err == nil {
-		s.group.Go(s.ctx, "informer", i.Run)
-	}
-	return answer{}, err
-}
-
-func (s *runner) informer(a *args, agent string) (*informer.SharedIndexInformer, error) {
 	name := a.word(0)
-	resync, _ := time.ParseDuration(a.values["resync"]) // 0: none
+	resync, _ := time.ParseDuration(a.values["resync"]) // 0: no resync
 	p := s.Probe.Resource("pods").Subject(name)
-	client := s.Pipeline.Client.NewClient(agent, p)
+	client := s.Pipeline.Client.NewClient("listwatch-"+name, p)
 	i := informer.NewSharedIndexInformer(informer.Config{
 		Name: name, ExampleObject: &corev1.Pod{}, Clock: s.Clock, Probe: p, UseWatchList: true, ResyncPeriod: resync,
 		ListerWatcher: client.ListWatch("pods", namespace, s.own(a.values["labels"])),
 	})
 	_, err := i.AddEventHandlerWithOptions(processor.ResourceEventHandlerFuncs{}, informer.HandlerOptions{
 		Name: a.word(1)})
-	return i, err
-}
-
-const leaseDuration = 3 * time.Second // upstream's 15 s are too long for a viewer
-
-// candidate runs one of several copies of a controller, which runs its informer while it leads. At the end it deletes
-// the lease.
-func candidate(s *runner, a *args) (answer, error) {
-	agent := "story-" + s.story.ID + "-" + a.word(0)
-	client := s.Pipeline.Client.NewClient(agent, nil)
-	elector := controllers.NewLeaderElector(controllers.LeaderElectorConfig{
-		Client: client, Namespace: namespace, Name: s.story.ID, Identity: a.word(0), LeaseDuration: leaseDuration,
-		Clock: s.Clock, Lead: func(ctx context.Context) {
-			if i, err := s.informer(a, agent); err == nil { // a test has checked the names
-				i.Run(ctx)
-			}
-		},
-	})
-	s.group.Go(s.ctx, "candidate", func(ctx context.Context) {
-		for ctx.Err() == nil {
-			elector.Run(ctx)
-		}
-		leases := client.WithAPIPath("/apis/coordination.k8s.io/v1").Delete().Namespace(namespace).Resource("leases")
-		_ = leases.Name(s.story.ID).Do(s.Writing).Error() // the other one may have deleted it
-	})
-	return answer{}, nil
+	if err == nil {
+		s.group.Go(s.ctx, "informer", i.Run)
+	}
+	return answer{}, err
 }
 
 func reflectPods(s *runner, a *args) (answer, error) {
@@ -98,7 +66,7 @@ func reflectPods(s *runner, a *args) (answer, error) {
 	return answer{}, nil
 }
 
-// drain returns the story's changes in the order of the queue: "a1" is pod a with turn=1.
+// drain empties a queue and returns the story's changes in the queue's order: "a1" is pod a with turn=1.
 func drain(s *runner, a *args) (answer, error) {
 	queue := s.queues[a.word(0)]
 	var order []string
@@ -140,7 +108,7 @@ func watchers(s *runner, a *args) (answer, error) {
 func kubelets(s *runner, a *args) (answer, error) {
 	for i := range a.number(0) {
 		s.kubelet(i, a.number(0), i < a.number(1))
-		// one after the other: the recording compresses better
+		// Starting one by one makes the recording compress better.
 		if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
 			return answer{}, err
 		}
@@ -150,13 +118,13 @@ func kubelets(s *runner, a *args) (answer, error) {
 
 func node(n int) string { return fmt.Sprintf("story-node-%d", n) }
 
-// kubelet runs the reflector of the i-th of n kubelets. plain: without bookmarks.
+// kubelet runs the reflector of the i-th of n kubelets; a plain one requests no bookmarks.
 func (s *runner) kubelet(i, n int, plain bool) {
 	which := func(options *metav1.ListOptions) {
 		options.FieldSelector = "spec.nodeName=" + node(i)
 		options.AllowWatchBookmarks = options.AllowWatchBookmarks && !plain
 		if options.TimeoutSeconds != nil {
-			*options.TimeoutSeconds = 600 // a thousand random numbers would double the recording
+			*options.TimeoutSeconds = 600 // instead of a random number; a thousand of those would double the recording
 		}
 	}
 	client := s.Pipeline.Client.NewClient("kubelet", nil)

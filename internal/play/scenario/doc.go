@@ -3,10 +3,10 @@
 // await, …; see verbs.go) and the record at which it rests.
 //
 // A beat ends when its record is in the log. The same patterns find the beats of a live run and of the recording in
-// internal/observe/takes. A story whose record does not come ends with [Missing].
+// internal/observe/takes. If the record does not come, the story ends with [Missing].
 //
-// A story writes only to pods of its own. It is a command of the [sandbox.Sandbox], which undoes its changes however it
-// ends.
+// A story writes only to its own pods. It is a command of the [sandbox.Sandbox], which undoes the story's changes in
+// every case.
 //
 //	env := &scenario.Env{Pipeline: p, Sandbox: box, Log: log, Probe: probe, Clock: clk}
 //	seen, err := env.Play(ctx, "slow-watcher")

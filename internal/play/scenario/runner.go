@@ -3,13 +3,16 @@ package scenario
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
 
 	listwatch "listwatch/chapters/09-listwatch"
 	deltafifo "listwatch/chapters/10-deltafifo"
@@ -20,10 +23,10 @@ import (
 
 const (
 	namespace     = "default"
-	nowhere       = "nowhere" // the node of most pods: no scheduler and no kubelet acts on them
+	nowhere       = "nowhere" // the node of most pods; no scheduler and no kubelet acts on them
 	informerAgent = "listwatch-informer"
-	tick          = 5 * time.Millisecond // between two looks at the log
-	maxRead       = 1 << 18              // records that one story looks at
+	tick          = 5 * time.Millisecond // between two reads of the log
+	maxRead       = 1 << 18              // the most records of one story
 )
 
 // runner is the state of a story's run. The story's own goroutine calls its methods.
@@ -34,20 +37,20 @@ type runner struct {
 	story  *Story
 	client *listwatch.RESTClient
 
-	ctx   context.Context // for the story's clients; cancelled at its end
+	ctx   context.Context // for the story's clients; cancelled at the end of the story
 	group routine.Group
-	ends  []func() // called at the end, for what the sandbox does not undo
+	ends  []func() // called at the end of the story; they undo changes that the sandbox does not undo
 
-	from  uint64         // the story's records are those after it
-	seen  []probe.Record // the story's records, as far as the log was read
-	facts *facts         // of seen
+	from  uint64         // the last record before the story's first
+	seen  []probe.Record // the story's records that have been read
+	facts *facts         // facts from seen
 
 	vars    map[string]string        // results of steps: "$last", "${list.turn}"
-	times   map[string]time.Duration // by awaited record
-	changes map[string]int           // by pod: how often the story has written it
+	times   map[string]time.Duration // times of awaited records, by name
+	changes map[string]int           // number of the story's writes, by pod
 	streams map[string]watch.Interface
 	queues  map[string]deltafifo.Queue
-	later   map[string]chan func() error // concurrent requests by name; each sends a function that keeps its answer
+	later   map[string]chan func() error // concurrent requests by name; each sends a function that saves its answer
 }
 
 func newRunner(t *sandbox.Run, w *Env, story *Story) *runner {
@@ -60,7 +63,7 @@ func newRunner(t *sandbox.Run, w *Env, story *Story) *runner {
 	}
 }
 
-// doAll does one step after the other.
+// doAll runs the steps one after the other.
 func (s *runner) doAll(steps []step) error {
 	for i := range steps {
 		each, words, err := &steps[i], make([]string, len(steps[i].args)), error(nil)
@@ -82,9 +85,9 @@ func (s *runner) doAll(steps []step) error {
 	return nil
 }
 
-// begin runs a step, which must be a send, on a goroutine of its own: a send does not touch the runner's state.
+// begin runs a step on a goroutine of its own. The step must be a send, which does not use the runner's state.
 func (s *runner) begin(each *step, a *args) {
-	done := make(chan func() error, 1) // sent once, by the goroutine; room for it
+	done := make(chan func() error, 1) // sent once, by the goroutine; has room for it
 	s.later[each.name] = done
 	s.group.Go(s.ctx, "story.request", func(context.Context) {
 		got, err := each.do(s, a)
@@ -92,13 +95,13 @@ func (s *runner) begin(each *step, a *args) {
 	})
 }
 
-// answer is a step's result: its value and named fields.
+// answer is a step's result: a value and named fields.
 type answer struct {
 	value  string
 	fields map[string]string
 }
 
-// keep keeps an answer under a name.
+// keep returns a function that saves an answer under a name.
 func (s *runner) keep(name string) func(answer, error) error {
 	return func(a answer, err error) error {
 		s.vars[name] = a.value
@@ -109,7 +112,7 @@ func (s *runner) keep(name string) func(answer, error) error {
 	}
 }
 
-// note keeps a record under a name, and its fields.
+// note saves a record's time and fields under a name.
 func (s *runner) note(name string, r probe.Record) {
 	s.times[name] = r.Time
 	for field, value := range map[string]any{"rv": r.RV, "seq": r.Seq, "n": r.Args[0], "type": r.Type,
@@ -122,7 +125,7 @@ func (s *runner) note(name string, r probe.Record) {
 }
 
 // expand replaces the variables in a text: results of steps, fields of awaited records, and the time between two
-// records, as ${committed..done}.
+// records: ${committed..done}.
 func (s *runner) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		kept, _, _ := strings.Cut(name, ".")
@@ -136,13 +139,13 @@ func (s *runner) expand(text string) (expanded string, err error) {
 		if from, to, ok := strings.Cut(name, ".."); ok {
 			return rounded(s.times[to] - s.times[from])
 		}
-		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // or its request failed
+		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // or the request of that name failed
 		return ""
 	})
 	return expanded, err
 }
 
-// rounded returns a duration with its significant digits.
+// rounded rounds a duration to a few digits.
 func rounded(d time.Duration) string {
 	if d > time.Second {
 		return d.Round(100 * time.Millisecond).String()
@@ -150,7 +153,7 @@ func rounded(d time.Duration) string {
 	return d.Round(10 * time.Microsecond).String()
 }
 
-// await waits for a moment after a record.
+// await waits for the records of m after record after.
 func (s *runner) await(m rest, after uint64) (probe.Record, error) {
 	patience := patience
 	if s.Lab {
@@ -191,3 +194,59 @@ func (s *runner) read() error {
 	}
 	return nil
 }
+
+//go:embed stories/*.yaml
+var files embed.FS
+
+// All are the stories, in the order of their files, which is the best order for viewers.
+var All []Story
+
+// init loads the stories after the initialization of verbs and terms, which decoding uses.
+func init() { All = loadAll() }
+
+// loadAll reads the stories. A file's name is a number, which orders the stories, and the story's id. loadAll panics if
+// a file is wrong: the files are part of the program, and a test reads them.
+func loadAll() (all []Story) {
+	names, err := fs.Glob(files, "stories/*.yaml")
+	for _, name := range names {
+		text, readErr := files.ReadFile(name)
+		var story Story
+		if err = cmp.Or(err, readErr, yaml.UnmarshalStrict(text, &story)); err != nil {
+			panic(fmt.Sprintf("scenario: %s: %v", name, err))
+		}
+		_, story.ID, _ = strings.Cut(strings.TrimSuffix(name, ".yaml"), "-")
+		all = append(all, story)
+	}
+	return all
+}
+
+// step is one line of a story: a verb with its words, and the variable for its result.
+//
+//	last = change a 8
+//	turn line.cut listwatch-informer true
+//	expect $told DELETED
+//	fresh = later send GET pods
+type step struct {
+	line, name string // name "": no variable
+	later      bool   // runs concurrently; expand waits for the result
+	do         verb
+	args       []string
+}
+
+func (s *step) UnmarshalText(line []byte) error {
+	s.line = string(line)
+	words := strings.Fields(s.line)
+	if len(words) > 2 && words[1] == "=" {
+		s.name, words = words[0], words[2:]
+	}
+	if s.later = words[0] == "later"; s.later {
+		words = words[1:]
+	}
+	if s.do = verbs[words[0]]; s.do == nil {
+		return fmt.Errorf("%q: there is no verb %s", line, words[0])
+	}
+	s.args = words[1:]
+	return nil
+}
+
+func (s step) MarshalText() ([]byte, error) { return []byte(s.line), nil }

@@ -20,31 +20,31 @@ import (
 type Story struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
-	Symptom string `json:"symptom"` // what people see at work; one incident a line
+	Symptom string `json:"symptom"` // the problem at work; one incident a line
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
-	// upstream's discussions: "kubernetes/kubernetes#125123", a space between two; "": none
+	// Upstream's discussions, separated by spaces: "kubernetes/kubernetes#125123"; "": none.
 	Thread string   `json:"thread"`
 	Beats  []Beat   `json:"beats"`         // four to seven
-	Was    []string `json:"was,omitempty"` // ids of former stories whose incidents it covers: their addresses lead here
+	Was    []string `json:"was,omitempty"` // ids of former stories with these incidents; their addresses lead here
 	Group  string   `json:"group"`         // one of [Groups]
 	Means  string   `json:"means"`         // the lesson for operators, shown at the end
-	// Pod is the name of the story's pod a, which is then scheduled and run; "": it has the story's id and its letter
-	// as its name, like the others, and no controller acts on it.
+	// Pod is the name of the story's pod a, which is then scheduled and run; "": the name has the story's id and the
+	// letter, as other pods' names have, and no controller acts on the pod.
 	Pod string `json:"pod,omitempty"`
-	// Unfolds: the stage names a station only once a beat has looked at it.
+	// Unfolds makes the stage name a station only after a beat has looked at it.
 	Unfolds bool `json:"unfolds,omitempty"`
-	// Cast are the watchers whose lanes come first on the stage, in this order.
+	// Cast has the watchers whose lanes come first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
-	// Versions are the stage's names for the versions of the story's pod a, oldest first; none: a, a1, a2, …
+	// Versions are the names for the versions of the story's pod a on the stage, oldest first; none: a, a1, a2, …
 	Versions []string `json:"versions,omitempty"`
-	// Alone is the reason why the story needs a world of its own; "": it is played on the running pipeline. Other
-	// stories are shown from recordings, which are made in such a world.
+	// Alone is the reason why the story needs a world of its own; "": the story plays on the running pipeline. The page
+	// shows a story that needs its own world from a recording, which is made in such a world.
 	Alone string `json:"alone,omitempty"`
 
-	Prepare []step `json:"prepare,omitempty"` // before the story begins, and not shown
-	// Moral are claims of the story about the records of a run, beside its beats.
+	Prepare []step `json:"prepare,omitempty"` // before the story begins; not shown
+	// Moral has the story's claims about the records of a whole run.
 	Moral []claim `json:"moral,omitempty"`
-	Saw   string  `json:"saw"` // the outcome, with variables for the numbers of a run
+	Saw   string  `json:"saw"` // the outcome, with variables for the run's numbers
 }
 
 // Groups are the kinds of symptoms, in the order of the gallery.
@@ -53,39 +53,39 @@ var Groups = []string{"Lost", "Too slow", "Stale", "How it works"}
 // Member is a client in a story.
 type Member struct {
 	Name string `json:"name"`
-	// Is identifies it by texts of its stream's or watcher's records, as the fields of a [probe.Query].
+	// Is identifies the client by texts of its stream's or watcher's records: the Fields of a [probe.Query].
 	Is map[probe.Field]string `json:"is"`
-	// Nth is its index among several such clients, in the order of their arrival.
+	// Nth is the client's index among several with the same texts, in the order of their arrival.
 	Nth int `json:"nth,omitempty"`
-	// Pin: a pin at the ring shows the client's version.
+	// Pin makes a pin at the ring show the client's version.
 	Pin bool `json:"pin,omitempty"`
-	// Other is the API server of the client's watches that are not on stage; "": there is only one server.
+	// Other is the API server of the client's other watches, which are not on the stage; "": there is only one server.
 	Other string `json:"other,omitempty"`
 }
 
-// Beat is one step of a story: the text before it, where to look, and where it rests. It begins where the beat before
-// it rests.
+// Beat is one step of a story: a text, the stations to look at, and the record at which the beat rests. It begins where
+// the beat before rests.
 type Beat struct {
-	Title    string          `json:"title,omitempty"` // may be ""
+	Title    string          `json:"title,omitempty"` // optional
 	Say      string          `json:"say"`
-	Look     []probe.Station `json:"look"` // in the order of the path; all others are dimmed
+	Look     []probe.Station `json:"look"` // in the order of the path; the other stations are dimmed
 	Question *Question       `json:"question,omitempty"`
-	// Seen describes the picture where the beat rests. At is a station, or a member of the cast, perhaps with one of
-	// its queues. Text is a regular expression for a whole text there, caused by one record, [Range.Behind], whose
-	// values replace $rv, $n and $type in both, and its fields in Seen.
+	// Seen describes the picture where the beat rests. At is a station or a member of the cast, perhaps with one of its
+	// queues. Text is a regular expression for a whole text at that place, which one record caused: [Range.Behind]. The
+	// record's values replace $rv, $n and $type in Seen and Text, and its fields in Seen.
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
-	// the record behind Text, the last one before the rest; nil: the rest itself
+	// The record behind Text, which is the last match before the rest; nil: the record of the rest.
 	Because *pattern `json:"because,omitempty"`
 
-	Do   []step `json:"do,omitempty"`   // plays the beat
-	Rest rest   `json:"rest"`           // awaited then
-	As   string `json:"as,omitempty"`   // a name for its record; "": none
-	Then []step `json:"then,omitempty"` // checks after that record
+	Do   []step `json:"do,omitempty"`   // steps that play the beat
+	Rest rest   `json:"rest"`           // awaited after Do
+	As   string `json:"as,omitempty"`   // a name for the rest's record; "": none
+	Then []step `json:"then,omitempty"` // checks after the rest
 }
 
-// Question comes before a beat, which answers it.
+// Question is a question before a beat, which answers it.
 type Question struct {
 	Ask     string   `json:"ask"`
 	Answers []string `json:"answers"`       // two to four
@@ -93,7 +93,7 @@ type Question struct {
 	Why     string   `json:"why,omitempty"` // shown after the beat
 }
 
-// podName returns the name of the story's pod of a letter: "ring-wrap-a".
+// podName returns the name of a pod of the story by its letter: "ring-wrap-a".
 func (s *Story) podName(letter string) string {
 	if letter == "a" && s.Pod != "" {
 		return s.Pod
@@ -101,10 +101,10 @@ func (s *Story) podName(letter string) string {
 	return s.ID + "-" + letter
 }
 
-// Tells reports whether the story has that id, or covers a former story of that id.
+// Tells reports whether the story has that id, or replaces the former story of that id.
 func (s Story) Tells(id string) bool { return s.ID == id || slices.Contains(s.Was, id) }
 
-// Find returns the story for an id, see [Story.Tells]; nil: none.
+// Find returns the story that an id leads to, see [Story.Tells]; nil: none.
 func Find(id string) *Story {
 	i := slices.IndexFunc(All, func(s Story) bool { return s.Tells(id) })
 	if i < 0 {
@@ -113,22 +113,22 @@ func Find(id string) *Story {
 	return &All[i]
 }
 
-// World has what stories need. All fields but Operator and Lab are required.
+// Env has the parts that stories use. All fields but Operator and Lab are required.
 type Env struct {
 	Pipeline *pipeline.Pipeline
 	Sandbox  *sandbox.Sandbox
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
-	Operator Operator // nil, as in the running program: stories that need one are skipped
-	// Lab: the program runs in the broken working copy of a lab. A story waits for a record at most labPatience; a
-	// record that does not come is a symptom.
+	Operator Operator // nil, as in the running program: stories that need an Operator are skipped
+	// Lab is set if the program runs in the broken working copy of a lab. A story then waits for a record no longer
+	// than labPatience, and a missing record is a symptom.
 	Lab bool
 }
 
-// Operator runs the steps that need a world of their own. They are not undone: the world ends with the story.
+// Operator runs the steps that need a world of their own. The steps are not undone: the world ends with the story.
 type Operator interface {
-	// Do runs one of these:
+	// Do runs one of these commands:
 	//
 	//	server stop        ends the server half; its clients are refused
 	//	server start       starts another one on the same etcd
@@ -147,19 +147,19 @@ type Operator interface {
 // Seen is the outcome of a story.
 type Seen struct {
 	ID   string `json:"id"`
-	From uint64 `json:"from"` // the records of the story are (From, To]
+	From uint64 `json:"from"` // the story's records are (From, To]
 	To   uint64 `json:"to"`
 	Saw  string `json:"saw"`
-	// by beat; zero for one that is not in the records
+	// By beat; a beat that is not in the records has a zero Range.
 	Beats   []Range `json:"beats"`
-	Untold  string  `json:"untold,omitempty"`  // which beats these are
-	Symptom string  `json:"symptom,omitempty"` // in a lab: the record that did not come
+	Untold  string  `json:"untold,omitempty"`  // the missing beats, or the reason why the story was not played
+	Symptom string  `json:"symptom,omitempty"` // in a lab: the missing record
 }
 
-// Missing is the error of a story that waited in vain for a record.
+// Missing is the error of a story that has waited in vain for a record.
 type Missing struct {
 	Waited time.Duration
-	Record string // in words
+	Record string // its pattern, in words
 }
 
 func (m *Missing) Error() string {
@@ -174,15 +174,15 @@ type Unshown struct {
 func (u *Unshown) Error() string { return fmt.Sprintf("got %s, want %s", u.Got, u.Want) }
 
 const (
-	// patience is how long a story waits for a record. A reflector that was often cut off waits 30 s, times up to 2.
+	// patience is the longest wait for a record. A reflector that was often cut off waits up to 60 s.
 	patience = 75 * time.Second
-	// labPatience is for labs, where most stories fail and a person waits.
+	// labPatience is the longest wait in a lab, where most stories fail and a person waits.
 	labPatience = 10 * time.Second
 )
 
-// Play plays one story to its end, or until ctx is done, and undoes its changes, see [sandbox.Sandbox.Play]. Without an
-// Operator it skips a story that needs one, and Untold has the reason. Errors: 404 for an unknown story, 409 while
-// another is played, and otherwise the step or record that failed.
+// Play plays one story to its end, or until ctx is done, and undoes the story's changes, see [sandbox.Sandbox.Play].
+// Without an Operator it skips a story that needs one; Untold then has the reason. Errors: 404 for an unknown story,
+// 409 while another story plays, otherwise the error of the failed step or of a missing record.
 func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {
@@ -198,10 +198,10 @@ func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 			return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(story.Beats)), Untold: untold}, nil
 		}
 		play = func(ctx context.Context, _ string, play func(*sandbox.Run) error) error {
-			return play(&sandbox.Run{Ctx: ctx, Writing: ctx}) // nothing to undo
+			return play(&sandbox.Run{Ctx: ctx, Writing: ctx}) // there is nothing to undo
 		}
 	}
-	played := make(chan Seen, 1) // sent once, by the story; room for it
+	played := make(chan Seen, 1) // sent once, by the story; has room for it
 	err := play(ctx, id, func(t *sandbox.Run) error {
 		seen, err := newRunner(t, w, story).play()
 		played <- seen
@@ -215,7 +215,7 @@ func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 	return seen, nil
 }
 
-// play plays the story, waits for its goroutines, and returns its outcome.
+// play plays the story, waits for the story's goroutines, and returns the outcome.
 func (s *runner) play() (Seen, error) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	s.ctx = ctx
@@ -250,12 +250,12 @@ func (s *runner) play() (Seen, error) {
 		return Seen{}, err
 	}
 	if seen.Beats, err = s.story.Locate(s.seen); err != nil {
-		seen.Untold = err.Error() // the recording has these beats
+		seen.Untold = err.Error() // the recording has the missing beats
 	}
 	return seen, nil
 }
 
-// playBeats plays one beat after the other. Each rests before the next one begins.
+// playBeats plays one beat after the other. The next beat begins when the last one rests.
 func (s *runner) playBeats() error {
 	if err := s.doAll(s.story.Prepare); err != nil {
 		return err

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,53 +27,55 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// verb runs one step. Its result is kept under the step's name.
+// verb runs one step and returns its result.
 type verb func(s *runner, a *args) (answer, error)
 
-// verbs are the steps by name. Letters name the story's pods: "abc" are three.
+// verbs are the verbs of steps, by name, with their arguments. Letters are pods of the story: "abc" are three pods.
 var verbs = map[string]verb{
-	// METHOD TARGET (PARAMETER=VALUE)… (JSON): TARGET is a pod, or "pods" for all of the story's
+	// METHOD TARGET (PARAMETER=VALUE)… (JSON): sends a request; TARGET is a pod, or "pods" for all the story's pods.
 	"send": send,
-	// PODS N: N writes to them in turn, each a create or a change of a label; returns the last version
+	// PODS N: writes the pods in turn, N times; each write creates a pod or changes its label; returns the last version
 	"change": change,
-	// PATTERN: changes pod a by a long text, until such a record is there; each change reaches the story's first stream
-	// before the next one
-	"fill": fill,
-	"move": move, // POD NODE, which the API does not allow: at the storage
-	// (from=V) (labels=L) (fields=F) (resource=R): as the story's client; or page (from=V) (labels=L) (timeout=S)
-	// (bookmarks) (watchlist): a watcher of the page, whose name is returned
+	// PATTERN: makes large changes to pod a, until a record matches. Each change must reach the story's first stream
+	// before the next one.
+	"fill":   fill,
+	"deploy": deploy, // creates a deployment of one pod, named after the story's pod
+	// N: acts like a naive controller for N pods: counts the story's pods in the informer's store, creates or deletes
+	// the difference, and returns the count.
+	"replicate": replicate,
+	"move":      move, // POD NODE: moves a pod; the API does not allow it, so the step writes to the storage
+	// (from=V) (labels=L) (fields=F) (resource=R): opens a watch of the story's client. Or: page (from=V) (labels=L)
+	// (timeout=S) (bookmarks) (watchlist): opens a watcher of the page and returns its name.
 	"watch": openStream,
 
-	// Clients for the length of the story.
-	// NAME HANDLER (resync=D): one more informer of the story's pods
+	// The clients below run until the end of the story. NAME HANDLER (resync=D): starts one more informer of the
+	// story's pods.
 	"informer": inform,
-	// NAME HANDLER: one of several copies of a controller; while it leads it has such an informer
-	"candidate": candidate,
-	// NAME list|stream (delta): a reflector into a queue that is not drained; NAME client: a streaming one as the
-	// story's client
+	// NAME list|stream (delta): starts a reflector that fills a queue, which no one drains. NAME client: the same,
+	// streaming, as the story's client.
 	"reflector": reflectPods,
-	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in their order
-	// N: watches at the registry, each for the pods of one node; returns how many watchers of pods there are
+	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in the queue's order
+	// N: opens N watches at the registry, each for the pods of one node; returns the number of watchers of pods
 	"watchers": watchers,
-	"kubelets": kubelets, // N M: N clients with such watches, M of them without bookmarks
+	"kubelets": kubelets, // N M: starts N clients with such watches, M of them without bookmarks
 
 	"turn":    turn,    // KNOB (TARGET|-) (VALUE)
 	"operate": operate, // see Operator
-	// recount reports every object of the pods' cache and of the informer; a relist logs only a count
+	// makes the cache of pods and the informer report every object; a relist only reports a count
 	"recount": recount,
 
-	"await":  await, // PATTERN, or D; the record's fields are variables: NAME.rv, .type, .text, .subject, .n, .seq
-	"count":  count, // PATTERN; returns how many there are, and .most, the largest first argument
+	"await":  await, // PATTERN, or D; the record's fields become variables: NAME.rv, .type, .text, .subject, .n, .seq
+	"count":  count, // PATTERN: returns the number of matches, and .most, their largest first argument
 	"expect": expect,
 }
 
-// args are the words of a step: NAME=VALUE by name, the others in order.
+// args are the words of a step: NAME=VALUE by name, the others in their order.
 type args struct {
-	name   string // of the step
+	name   string // the step's name
 	all    []string
 	words  []string
 	values map[string]string
-	body   string // begins at the first brace
+	body   string // the words from the first brace on
 }
 
 func newArgs(name string, all []string) *args {
@@ -91,7 +95,7 @@ func newArgs(name string, all []string) *args {
 	return a
 }
 
-// word returns the n-th word without a value, "" if there is none.
+// word returns the n-th word that is no NAME=VALUE; "": there is none.
 func (a *args) word(n int) string {
 	if n < len(a.words) {
 		return a.words[n]
@@ -101,14 +105,14 @@ func (a *args) word(n int) string {
 
 // number returns the n-th word as a number.
 func (a *args) number(n int) int {
-	number, _ := strconv.Atoi(a.word(n)) // a test plays every story, so it is a number
+	number, _ := strconv.Atoi(a.word(n)) // a test plays every story, so the word is a number
 	return number
 }
 
 // ---- requests
 
-// send returns the status of the answer, its version as .rv, and .n, .turn, .tier and .bytes of its pods. In a step
-// without a name, a refusal is an error.
+// send sends a request. It returns the status, the version as .rv, and for pods .n, .turn, .tier and .bytes. A refusal
+// is an error if the step has no name.
 func send(s *runner, a *args) (answer, error) {
 	ctx := s.Writing
 	if a.word(0) == http.MethodGet {
@@ -134,7 +138,7 @@ func send(s *runner, a *args) (answer, error) {
 	}
 }
 
-// read adds the fields of an answer.
+// read adds the fields of an answer's body.
 func (a *answer) read(result listwatch.Result) error {
 	obj, err := result.Get()
 	if err != nil {
@@ -156,7 +160,8 @@ func (a *answer) read(result listwatch.Result) error {
 	return nil
 }
 
-// request makes the request of a send. Its JSON is merged into a new pod (POST), or into the informer's copy (PUT).
+// request builds the request of a send. POST merges the JSON into a new pod, and PUT merges it into the informer's
+// copy.
 func (s *runner) request(a *args) (*listwatch.Request, error) {
 	method, target := a.word(0), a.word(1)
 	request := s.client.Verb(method)
@@ -176,10 +181,10 @@ func (s *runner) request(a *args) (*listwatch.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		known.DeepCopyInto(pod) // objects of a cache are shared
+		known.DeepCopyInto(pod) // the cache's objects are shared
 	}
 	switch method {
-	case http.MethodDelete: // at once
+	case http.MethodDelete: // no grace period
 		request.Body(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	case http.MethodPost, http.MethodPut:
 		if err := json.Unmarshal([]byte(cmp.Or(a.body, "{}")), pod); err != nil {
@@ -193,7 +198,7 @@ func (s *runner) request(a *args) (*listwatch.Request, error) {
 	return request.Name(pod.Name), nil
 }
 
-// newPod returns a pod of the story, which is no scheduler's and no kubelet's, unless the story names it.
+// newPod returns a pod of the story. No scheduler and no kubelet acts on it, unless its name is Story.Pod.
 func (s *runner) newPod(letter string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -232,13 +237,13 @@ func change(s *runner, a *args) (answer, error) {
 		last = written.fields["rv"]
 	}
 	// The answer may come before the cache has the event.
-	rv, _ := strconv.ParseUint(last, 10, 64) // our own server's
+	rv, _ := strconv.ParseUint(last, 10, 64) // our own server sent it, so it parses
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
 	_, err := s.await(rest{{Query: taken, words: "RingAppend rv=" + last}}, 0)
 	return answer{value: last}, err
 }
 
-// widest is how often a pod is changed, at most, until a client can take no more.
+// widest is the most changes that fill makes to a pod.
 const widest = 60
 
 func fill(s *runner, a *args) (answer, error) {
@@ -257,11 +262,49 @@ func fill(s *runner, a *args) (answer, error) {
 	return answer{}, &Unshown{fmt.Sprintf("none in %d changes", widest), until.words}
 }
 
+func deploy(s *runner, _ *args) (answer, error) {
+	apps := s.client.WithAPIPath("/apis/apps/v1")
+	own := map[string]string{sandbox.StoryLabel: s.story.ID}
+	made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: s.story.Pod, Labels: own},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: own}}}
+	made.Spec.Template.Labels = own
+	made.Spec.Template.Spec.Containers = []corev1.Container{{Name: "nginx", Image: "nginx"}}
+	s.ends = append(s.ends, func() { // otherwise the controllers would replace the pods that the sandbox deletes
+		for _, kind := range []string{"deployments", "replicasets"} {
+			request := apps.Delete().Namespace(namespace).Resource(kind).Param("labelSelector", s.ownLabel())
+			_ = request.Do(s.Writing).Error() // the garbage collector deletes the rest
+		}
+	})
+	err := apps.Post().Namespace(namespace).Resource("deployments").Body(made).Do(s.Writing).Into(made)
+	return answer{value: made.ResourceVersion}, err
+}
+
+func replicate(s *runner, a *args) (answer, error) {
+	own := labels.SelectorFromSet(labels.Set{sandbox.StoryLabel: s.story.ID})
+	known := s.Pipeline.Client.Pods().Lister().Namespace(namespace).List(own)
+	counted := answer{value: strconv.Itoa(len(known))}
+	for range a.number(0) - len(known) {
+		letter := string(rune('a' + s.changes["made"]))
+		s.changes["made"]++
+		if _, err := send(s, newArgs("", []string{http.MethodPost, letter})); err != nil {
+			return counted, err
+		}
+	}
+	slices.SortFunc(known, func(a, b *corev1.Pod) int { return strings.Compare(b.Name, a.Name) })
+	for _, pod := range known[:max(0, len(known)-a.number(0))] {
+		letter := strings.TrimPrefix(pod.Name, s.story.ID+"-")
+		if _, err := send(s, newArgs("", []string{http.MethodDelete, letter})); err != nil {
+			return counted, err
+		}
+	}
+	return counted, nil
+}
+
 func move(s *runner, a *args) (answer, error) {
 	var moved corev1.Pod
 	update := func(current runtime.Object) (runtime.Object, error) {
 		pod := current.(*corev1.Pod)
-		for _, node := range []string{pod.Spec.NodeName, a.word(1)} { // log each event of these two watchers
+		for _, node := range []string{pod.Spec.NodeName, a.word(1)} { // makes the log keep each event of these watchers
 			s.Log.Look("pods", probe.Of(s.streams[node]).ID())
 		}
 		pod.Spec.NodeName = a.word(1)
@@ -276,7 +319,7 @@ func move(s *runner, a *args) (answer, error) {
 
 func openStream(s *runner, a *args) (answer, error) {
 	if a.word(0) == "page" {
-		timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: none
+		timeout, _ := strconv.ParseInt(a.values["timeout"], 10, 64) // 0: no timeout
 		added, _, err := s.Sandbox.AddWatcher(s.ctx, s.Run, sandbox.WatcherOptions{
 			Resource: "pods", LabelSelector: a.values["labels"], ResourceVersion: a.values["from"],
 			Bookmarks: slices.Contains(a.words, "bookmarks"), TimeoutSeconds: timeout,
@@ -297,7 +340,7 @@ func openStream(s *runner, a *args) (answer, error) {
 	}
 	s.ends = append(s.ends, stream.Stop)
 	s.group.Go(s.ctx, "story.stream", func(context.Context) {
-		for range stream.ResultChan() { // the log has the events
+		for range stream.ResultChan() { // the events are in the log
 		}
 	})
 	return answer{}, nil
@@ -348,7 +391,7 @@ func count(s *runner, a *args) (answer, error) {
 	return answer{fmt.Sprint(n), map[string]string{"most": fmt.Sprint(most)}}, err
 }
 
-// expect wants the first word to equal the others.
+// expect requires that the first word equals the others.
 func expect(_ *runner, a *args) (answer, error) {
 	if want := strings.Join(a.all[1:], " "); a.all[0] != want {
 		return answer{}, &Unshown{strconv.Quote(a.all[0]), strconv.Quote(want)}

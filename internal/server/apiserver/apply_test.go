@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -23,22 +22,22 @@ import (
 
 const applyType = "application/apply-patch+yaml"
 
-// apply says what manager wants of pod a.
+// apply applies a manager's wishes to pod a.
 func (a *api) apply(manager, query, wishes string) *httptest.ResponseRecorder {
-	a.t.Helper()
-	return a.do("PATCH", podsPath+"/a?fieldManager="+manager+query, "apiVersion: v1\nkind: Pod\nmetadata: {name: a"+
+	a.T.Helper()
+	return a.Do("PATCH", podsPath+"/a?fieldManager="+manager+query, "apiVersion: v1\nkind: Pod\nmetadata: {name: a"+
 		wishes, "Content-Type", applyType)
 }
 
-// applied fails the test unless the apply succeeded.
+// applied requires that the server answers the apply with code, and returns the pod.
 func (a *api) applied(code int, manager, query, wishes string) corev1.Pod {
-	a.t.Helper()
+	a.T.Helper()
 	w := a.apply(manager, query, wishes)
-	require.Equal(a.t, code, w.Code, "apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
-	return into[corev1.Pod](a.t, w.Body)
+	require.Equal(a.T, code, w.Code, "apply by %s: got %d %s, want %d", manager, w.Code, w.Body, code)
+	return into[corev1.Pod](a.T, w.Body)
 }
 
-// managers returns who manages pod a, and how.
+// managers returns pod a's managers, with their operations.
 func managers(pod corev1.Pod) []string {
 	var names []string
 	for _, entry := range pod.ManagedFields {
@@ -67,7 +66,7 @@ func TestApplyCreatesWhatIsNotThere(t *testing.T) {
 func TestADryApplyChangesNothing(t *testing.T) {
 	a := newAPI(t)
 	a.applied(201, "one", "&dryRun=All", oneContainer)
-	wantStatus(t, a.do("GET", podsPath+"/a", ""), 404, metav1.StatusReasonNotFound)
+	wantStatus(t, a.Do("GET", podsPath+"/a", ""), 404, metav1.StatusReasonNotFound)
 }
 
 func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
@@ -82,7 +81,7 @@ func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
 	pod := a.applied(200, "two", "&force=true", other)
 	assert.Equal(t, "db", pod.Labels["app"], "forced: got labels %v", pod.Labels)
 	wantStatus(t, a.apply("one", "", oneContainer), 409, metav1.StatusReasonConflict)
-	// To agree is no conflict.
+	// A manager that agrees causes no conflict.
 	a.applied(200, "three", "", other)
 }
 
@@ -99,44 +98,43 @@ func TestWhatAManagerNoLongerWantsGoesAway(t *testing.T) {
 func TestListsWithKeysAreMergedByThem(t *testing.T) {
 	a := newAPI(t)
 	a.applied(201, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1', env: [{name: A, value: '1'}]}]}\n")
-	// Containers of a pod cannot be changed, so the list is one that can: tolerations are atomic, owner references are
-	// keyed.
-	pod := a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
-	pod = a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
+	// The containers of a pod are immutable, so the test merges another list with keys: owner references.
+	a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
+	pod := a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
 	assert.Equal(t, 2, len(pod.OwnerReferences), "got owners %+v, want both", pod.OwnerReferences)
 }
 
 func TestEveryWriteIsNoted(t *testing.T) {
 	a := newAPI(t)
-	if w := a.do("POST", podsPath, podA, "User-Agent", "kubectl/v1.37 (linux)"); w.Code != 201 {
+	if w := a.Do("POST", podsPath, podA, "User-Agent", "kubectl/v1.37 (linux)"); w.Code != 201 {
 		t.Fatal(w.Body)
 	}
-	a.do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
+	a.Do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
 		"application/merge-patch+json")
-	a.do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type",
+	a.Do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type",
 		"application/merge-patch+json", "User-Agent", "kubelet")
 	// A write that changes nothing gives its manager no field.
-	a.do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
+	a.Do("PATCH", podsPath+"/a?fieldManager=idler", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
 		"application/merge-patch+json")
-	pod := into[corev1.Pod](t, a.do("GET", podsPath+"/a", "").Body)
+	pod := into[corev1.Pod](t, a.Do("GET", podsPath+"/a", "").Body)
 	got, want := managers(pod), []string{"kubectl Update", "labeller Update", "kubelet Update status"}
 	assert.True(t, sameElements(got, want), "got %v, want %v", got, want)
-	// Who changed a field by any means owns it, and an apply finds out.
+	// Any write that changes a field makes the writer its owner, and an apply by another manager conflicts.
 	status := wantStatus(t, a.apply("one", "", ", labels: {x: '2'}}\n"), 409, metav1.StatusReasonConflict)
 	assert.True(t, len(status.Details.Causes) == 1 && strings.Contains(status.Details.Causes[0].Message, `"labeller"`),
 		"causes: got %+v", status.Details.Causes)
-	w := a.do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
+	w := a.Do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
 	pod = into[corev1.Pod](t, w.Body)
 	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }
 
-// A service account's secrets are known by their names, and one may lack its name: nothing forbids it.
+// The key of a service account's secrets is their name. Validation accepts a secret without one.
 func TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/serviceaccounts"
 	const account = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"a"},"secrets":[{"kind":"x"}]}`
-	a.do("POST", path+"?fieldManager=one", strings.Replace(account, "kind\":\"x", "name\":\"x", 1))
-	w := a.do("PUT", path+"/a?fieldManager=two", account)
+	a.Do("POST", path+"?fieldManager=one", strings.Replace(account, "kind\":\"x", "name\":\"x", 1))
+	w := a.Do("PUT", path+"/a?fieldManager=two", account)
 	got := into[corev1.ServiceAccount](t, w.Body)
 	assert.True(t, w.Code == 200 && len(got.Secrets) == 1 && got.Secrets[0].Name == "" && len(got.ManagedFields) == 1 &&
 		got.ManagedFields[0].Manager == "one", "got %d %+v", w.Code, got)
@@ -156,18 +154,15 @@ func TestAppliesThatMakeNoSenseAreRefused(t *testing.T) {
 		code        int
 		reason      metav1.StatusReason
 	}{
-		"no manager": {"?x=", pod("metadata: {name: a}"), 422, metav1.StatusReasonInvalid},
-		"empty":      {"", "", 400, metav1.StatusReasonBadRequest},
-		"not YAML":   {"", "{", 400, metav1.StatusReasonBadRequest},
-		"a list":     {"", "[1]", 400, metav1.StatusReasonBadRequest},
-		"no kind":    {"", "metadata: {name: a}", 400, metav1.StatusReasonBadRequest},
-		"another kind": {"", "apiVersion: v1\nkind: Node\nmetadata: {name: a}", 400,
-			metav1.StatusReasonBadRequest},
-		"another version": {"", "apiVersion: v2\nkind: Pod\nmetadata: {name: a}", 400,
-			metav1.StatusReasonBadRequest},
-		"unknown field": {"", pod("metadata: {name: a}\nspec: {colour: red}"), 400, metav1.StatusReasonBadRequest},
-		"wrong type": {"", pod("metadata: {name: a}\nspec: {containers: 5}"), 400,
-			metav1.StatusReasonBadRequest},
+		"no manager":      {"?x=", pod("metadata: {name: a}"), 422, metav1.StatusReasonInvalid},
+		"empty":           {"", "", 400, metav1.StatusReasonBadRequest},
+		"not YAML":        {"", "{", 400, metav1.StatusReasonBadRequest},
+		"a list":          {"", "[1]", 400, metav1.StatusReasonBadRequest},
+		"no kind":         {"", "metadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"another kind":    {"", "apiVersion: v1\nkind: Node\nmetadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"another version": {"", "apiVersion: v2\nkind: Pod\nmetadata: {name: a}", 400, metav1.StatusReasonBadRequest},
+		"unknown field":   {"", pod("metadata: {name: a}\nspec: {colour: red}"), 400, metav1.StatusReasonBadRequest},
+		"wrong type":      {"", pod("metadata: {name: a}\nspec: {containers: 5}"), 400, metav1.StatusReasonBadRequest},
 		"managed fields": {"", pod("metadata: {name: a, managedFields: [{manager: x}]}"), 400,
 			metav1.StatusReasonBadRequest},
 		"another name":      {"", pod("metadata: {name: b}"), 400, metav1.StatusReasonBadRequest},
@@ -184,11 +179,11 @@ func TestAppliesThatMakeNoSenseAreRefused(t *testing.T) {
 			if !strings.HasPrefix(query, "?") {
 				query = "?fieldManager=two" + query
 			}
-			wantStatus(t, a.do("PATCH", podsPath+"/a"+query, c.body, "Content-Type", applyType), c.code, c.reason)
+			wantStatus(t, a.Do("PATCH", podsPath+"/a"+query, c.body, "Content-Type", applyType), c.code, c.reason)
 		})
 	}
-	// A patch of another type has no manager to take fields from.
-	w := a.do("PATCH", podsPath+"/a?force=true", `{}`, "Content-Type", "application/merge-patch+json")
+	// Only an apply may use force.
+	w := a.Do("PATCH", podsPath+"/a?force=true", `{}`, "Content-Type", "application/merge-patch+json")
 	wantStatus(t, w, 422, metav1.StatusReasonInvalid)
 }
 
@@ -196,48 +191,33 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 	a := newAPI(t)
 	a.applied(201, "one", "", oneContainer)
 	const running = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: {phase: Running}\n"
-	w := a.do("PATCH", podsPath+"/a/status?fieldManager=kubelet", running, "Content-Type", applyType)
+	w := a.Do("PATCH", podsPath+"/a/status?fieldManager=kubelet", running, "Content-Type", applyType)
 	if pod := into[corev1.Pod](t, w.Body); w.Code != 200 || pod.Status.Phase != corev1.PodRunning ||
 		!sameElements(managers(pod), []string{"one Apply", "kubelet Apply status"}) {
 		t.Errorf("got %d %v %+v", w.Code, managers(pod), pod.Status)
 	}
-	// Through the other path a status is ignored, and no manager comes to own it.
+	// Through the object's path an apply of the status has no effect, and makes no manager an owner of it.
 	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
 	assert.True(t, pod.Status.Phase == corev1.PodRunning &&
-		(!strings.Contains(string(pod.ManagedFields[0].FieldsV1.Raw), "phase") ||
+		(!strings.Contains(string(pod.ManagedFields[0].FieldsV1.GetRawBytes()), "phase") ||
 			pod.ManagedFields[0].Subresource != ""),
-		"got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.Raw)
+		"got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.GetRawBytes())
 }
 
-// A field without a type would have no manager, and a write that sets it would not be noted at all.
+// A field without a type would have no manager, and a write that sets it would record no managed fields.
 func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 	for _, resource := range registry.Resources() {
 		obj := resource.NewFunc()
 		randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).MaxDepth(12).Funcs(
 			func(q *apiresource.Quantity, _ randfill.Continue) { *q = apiresource.MustParse("1") },
-			func(v *metav1.FieldsV1, _ randfill.Continue) { v.Raw = []byte("{}") },
+			func(v *metav1.FieldsV1, _ randfill.Continue) { v.SetRawBytes([]byte("{}")) },
 			func(v *runtime.RawExtension, _ randfill.Continue) { v.Raw = []byte("{}") },
 			func(v *intstr.IntOrString, _ randfill.Continue) { *v = intstr.FromInt32(1) },
 			func(v *[]metav1.ManagedFieldsEntry, _ randfill.Continue) { *v = nil },
 		).Fill(obj)
 		obj.GetObjectKind().SetGroupVersionKind(resource.GroupVersion.WithKind(resource.Kind))
-		if _, err := typeConverter().ObjectToTyped(obj, typed.AllowDuplicates); err != nil {
-			t.Errorf("%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update",
-				resource.Name, err)
-		}
-	}
-}
-
-// BenchmarkCreate is a create over HTTP, without a socket and with an etcd in memory: what the handlers, the registry
-// and the store cost.
-func BenchmarkCreate(b *testing.B) {
-	a := newAPI(b)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		pod := strings.Replace(podA, `"name":"a"`, fmt.Sprintf(`"name":"a%d"`, i), 1)
-		if w := a.do("POST", podsPath, pod, "Content-Type", "application/json", "User-Agent",
-			"bench/1"); w.Code != http.StatusCreated {
-			b.Fatalf("got %d %s", w.Code, w.Body)
-		}
+		_, err := typeConverter().ObjectToTyped(obj, typed.AllowDuplicates)
+		assert.True(t, err == nil,
+			"%s: %v; in internal/check/compat run go test ./kubectl -run TestFieldTypes -update", resource.Name, err)
 	}
 }

@@ -1,14 +1,24 @@
 package apiserver
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
 	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/munnerz/goautoneg"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,7 +28,7 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The version that the server reports: that of the rewritten machinery.
+// The version that the server reports, which is the version of the Kubernetes code that the project rewrites.
 const (
 	versionMajor      = "1"
 	versionMinor      = "37"
@@ -28,11 +38,11 @@ const (
 // aggregatedType is the media type of aggregated discovery.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// otherWords are the short names and categories that kubectl accepts instead of a resource's name. A resource that is
-// not listed has neither.
+// otherWords are the short names and categories that kubectl accepts instead of a resource's name. Other resources have
+// neither.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: ShortNamesProvider
-// Differs: a method of each storage there, as are its categories.
+// Differs: upstream's storages have methods for short names and for categories.
 var otherWords = map[string]struct{ short, categories []string }{
 	"configmaps":             {short: []string{"cm"}},
 	"deployments":            {[]string{"deploy"}, inAll},
@@ -53,19 +63,19 @@ var otherWords = map[string]struct{ short, categories []string }{
 
 var inAll = []string{"all"}
 
-// discovery lists the server's resources in two forms: aggregated, in two answers, and group by group, for older
-// clients.
+// discovery lists the server's resources in two forms: aggregated, as two documents, and for older clients as one
+// document for each group version.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go
 type discovery struct {
-	core, named *apidiscoveryv2.APIGroupDiscoveryList // at /api, at /apis
-	groups      []metav1.APIGroup                     // those that have a name
-	resources   map[string]*metav1.APIResourceList    // by the root of their group: "/api/v1"
+	core, named *apidiscoveryv2.APIGroupDiscoveryList // the documents at /api and at /apis
+	groups      []metav1.APIGroup                     // the groups with a name
+	resources   map[string]*metav1.APIResourceList    // by path: "/api/v1"
 }
 
 func newDiscovery(installed []*handlers.Scope) *discovery {
 	d := &discovery{core: newAggregated(), named: newAggregated(), resources: map[string]*metav1.APIResourceList{}}
-	// Paths are sorted: a subresource follows its parent. So are versions: the first one is preferred.
+	// Paths are sorted, so a subresource follows its parent. Versions are sorted, too: the preferred one comes first.
 	byGroup := map[schema.GroupVersion][]*handlers.Scope{}
 	for _, s := range installed {
 		byGroup[s.Resource.GroupVersion] = append(byGroup[s.Resource.GroupVersion], s)
@@ -80,7 +90,7 @@ func newDiscovery(installed []*handlers.Scope) *discovery {
 	return d
 }
 
-// add adds the resources of one group and version.
+// add adds the resources of one group version.
 func (d *discovery) add(gv schema.GroupVersion, scopes []*handlers.Scope) {
 	list := &metav1.APIResourceList{GroupVersion: gv.String()}
 	list.Kind, list.APIVersion = "APIResourceList", "v1"
@@ -157,7 +167,7 @@ func (d *discovery) install(server *handlers.Server) {
 	}))
 }
 
-// aggregatedKind is the kind of aggregated discovery in an Accept header.
+// aggregatedKind is the kind in the Accept header of a client that wants aggregated discovery.
 var aggregatedKind = apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 
 // wantsAggregated reports whether the client prefers aggregated discovery.
@@ -192,7 +202,7 @@ func (d *discovery) apis(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, r, negotiation.JSON, groups)
 }
 
-// serveJSON returns a handler that always answers with value.
+// serveJSON returns a handler that answers with value, always as JSON.
 func serveJSON(value any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, value) }
 }
@@ -207,4 +217,121 @@ func writeJSON(w http.ResponseWriter, r *http.Request, contentType string, value
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Vary", "Accept")
 	handlers.WriteBody(w, r, http.StatusOK, append(body, '\n'))
+}
+
+// documents are the OpenAPI documents, zipped: a kube-apiserver's of our version, reduced to the paths that we serve. A
+// test in internal/check/compat/kubectl, part of `make full`, compares them with a kube-apiserver's, and writes them.
+//
+//go:embed openapi
+var documents embed.FS
+
+// The media type of OpenAPI v2 as protobuf, and the deprecated spelling that clients send. The deprecated one is not a
+// valid media type, so parsing fails for it.
+const (
+	mediaTypeOpenAPIv2Proto           = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	mediaTypeOpenAPIv2ProtoDeprecated = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+)
+
+// openAPI serves the documents with which kubectl explains fields and checks objects: v3, and v2 for older clients.
+//
+// Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go: OpenAPIService
+// Differs: the documents are fixed; upstream builds them from its routes. v3 is JSON only.
+type openAPI struct {
+	v3 map[string]document // by path, such as "api/v1"
+	v2 document
+}
+
+// document has the forms of one document, by media type.
+type document map[string]*form
+
+// form is a document as it is sent.
+type form struct {
+	contentType string
+	zipped      []byte
+	hash        string // part of a v3 document's URL, so that the answer for a URL never changes
+}
+
+// loadOpenAPI reads the documents, once for all servers of the process.
+var loadOpenAPI = sync.OnceValue(newOpenAPI)
+
+func newOpenAPI() *openAPI {
+	proto := embedded(mediaTypeOpenAPIv2Proto, "openapi/v2.pb.gz")
+	all := &openAPI{v3: map[string]document{}, v2: document{
+		negotiation.JSON:        embedded(negotiation.JSON, "openapi/v2.json.gz"),
+		mediaTypeOpenAPIv2Proto: proto, mediaTypeOpenAPIv2ProtoDeprecated: proto,
+	}}
+	err := fs.WalkDir(documents, "openapi/v3", func(file string, entry fs.DirEntry, err error) error {
+		if root, ok := strings.CutSuffix(file, ".json.gz"); ok {
+			all.v3[strings.TrimPrefix(root, "openapi/v3/")] = document{
+				negotiation.JSON: embedded(negotiation.JSON, file)}
+		}
+		return err
+	})
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: documents: %v", err)) // the documents are part of the program
+	}
+	return all
+}
+
+func embedded(contentType, file string) *form {
+	zipped, err := documents.ReadFile(file)
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: document: %v", err)) // the file is part of the program
+	}
+	return &form{contentType, zipped, fmt.Sprintf("%X", sha256.Sum256(zipped))}
+}
+
+// gunzip unpacks embedded data.
+func gunzip(data []byte) []byte {
+	var plain []byte
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		plain, err = io.ReadAll(reader)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("apiserver: what is embedded cannot be unpacked: %v", err))
+	}
+	return plain
+}
+
+// install registers the documents, and the index of v3. The index has a hash for each document: a client reuses its
+// copy until the hash changes.
+func (o *openAPI) install(server *handlers.Server) {
+	paths := map[string]any{}
+	for path, document := range o.v3 {
+		url := "/openapi/v3/" + path
+		paths[path] = map[string]string{"serverRelativeURL": url + "?hash=" + document[negotiation.JSON].hash}
+		server.Handle(nil, http.MethodGet, url, "get", document.serve)
+	}
+	server.Handle(nil, http.MethodGet, "/openapi/v3", "get", serveJSON(map[string]any{"paths": paths}))
+	server.Handle(nil, http.MethodGet, "/openapi/v2", "get", o.v2.serve)
+}
+
+// serve answers with the form that the client prefers, by default JSON. If the client has this form already, the answer
+// is 304.
+//
+// Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
+func (d document) serve(w http.ResponseWriter, r *http.Request) {
+	types := slices.Sorted(maps.Keys(d))
+	slices.Reverse(types) // JSON first, for a client that accepts anything
+	chosen := d[goautoneg.Negotiate(cmp.Or(r.Header.Get("Accept"), negotiation.JSON), types)]
+	if chosen == nil {
+		handlers.WriteError(w, r, negotiation.NewNotAcceptable(types))
+		return
+	}
+	w.Header().Set("Etag", `"`+chosen.hash+`"`)
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	if r.URL.Query().Get("hash") == chosen.hash {
+		w.Header().Set("Cache-Control", "public, immutable, max-age=31536000")
+	} else {
+		w.Header().Set("Cache-Control", "no-cache")
+	}
+	w.Header().Set("Content-Type", chosen.contentType)
+	body := chosen.zipped
+	if negotiation.AcceptsGzip(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+	} else {
+		body = gunzip(body)
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body)) // compares the Etag with If-None-Match
 }

@@ -2,7 +2,7 @@ package apiserver
 
 import (
 	"bytes"
-	_ "embed" // for the field types
+	_ "embed" // embeds the field types
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -26,15 +26,16 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// fieldManager keeps, in metadata.managedFields of each object, which client has last decided which of its fields.
-// Each write is noted there. A client that applies sends only the fields that it decides. Fields that it decided
-// earlier and no longer sends are removed; a field that another client decided differently is a conflict; others stay.
+// fieldManager records each write in metadata.managedFields: the client is the manager of the fields that it has set.
+// An apply has only the fields that its client wants to manage. It removes fields that the client's last apply had and
+// this one lacks, unless another manager has them. A field to which another manager has given a different value is a
+// conflict. All other fields stay.
 //
-// The library structured-merge-diff has the rules; this file supplies the types.
+// The library structured-merge-diff implements the rules; this file supplies the types.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
-// Differs: the time of an entry is the wall clock's, where all other times here are the world's: the library takes no
-// clock.
+// Differs: the time of an entry is wall time, because the library accepts no clock; all other times here are the
+// world's.
 type fieldManager struct{ manager *managedfields.FieldManager }
 
 // newFieldManager returns the field manager of one path.
@@ -54,13 +55,13 @@ func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 	return &fieldManager{manager}
 }
 
-// unmanaged is for objects without managed fields.
+// unmanaged is the field manager of objects without managed fields.
 type unmanaged struct{}
 
-// Update returns obj.
 func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
-// resetFields are the fields that a write to this path cannot change, so that no manager comes to own them by it.
+// resetFields returns the fields that a write to this path cannot change, so that the write makes no manager their
+// owner.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {
@@ -76,16 +77,14 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 	}
 }
 
-// Update notes in obj what it changes compared with live, under the name of the client. If that is impossible, because
-// an element of a list lacks its key, or would take too long, obj keeps the notes of live.
+// Update records in obj's managed fields, under the client's name, the differences from live. If a list's element lacks
+// its key, or the objects are too large, obj gets the managed fields of live.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
-// Differs: upstream also logs it, with [SHOULD NOT HAPPEN], and has no bound.
+// Differs: upstream logs such an error, with [SHOULD NOT HAPPEN], and has no limit.
 func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string) runtime.Object {
-	err := errTooManyFields
 	if !hasTooManyFields(live) && !hasTooManyFields(obj) {
-		var noted runtime.Object
-		if noted, err = f.manager.Update(live, obj, managerName(option, userAgent)); err == nil {
+		if noted, err := f.manager.Update(live, obj, managerName(option, userAgent)); err == nil {
 			return scheme.ClearKind(noted)
 		}
 	}
@@ -93,19 +92,20 @@ func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string
 	return scheme.ClearKind(obj)
 }
 
-// maxNotedFields is how many fields and elements an object may have whose owners are noted: it takes quadratic time.
+// maxNotedFields is the most fields and elements of an object with managed fields. Recording a write takes quadratic
+// time.
 const maxNotedFields = 20000
 
 var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+
 	"noted is %d", maxNotedFields)
 
-// hasTooManyFields counts only what is large enough: as protobuf, an element takes two bytes at least.
+// hasTooManyFields only counts the fields of large objects: an element takes at least two bytes of protobuf.
 func hasTooManyFields(obj runtime.Object) bool {
 	sized, ok := obj.(interface{ Size() int })
 	return ok && sized.Size() > 2*maxNotedFields && countFields(reflect.ValueOf(obj)) > maxNotedFields
 }
 
-// countFields returns how many elements and keys the lists and maps in v have.
+// countFields returns the number of elements and keys in the lists and maps of v.
 func countFields(v reflect.Value) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -131,10 +131,10 @@ func countFields(v reflect.Value) (n int) {
 	return n
 }
 
-// apply returns live with the wishes of who put into it. Errors: 400 for wishes that make no sense, 409 with a cause
-// for each field that another manager has decided otherwise, unless forced, 413 if live has too many fields.
+// apply merges the wishes of a manager into live. Errors: 400 for invalid wishes; 409, unless forced, with a cause for
+// each field to which another manager has given a different value; 413 if live has too many fields.
 //
-// Differs: a field that the kind does not have is a 400; upstream lets it become a 500.
+// Differs: an unknown field is a 400; upstream's is a 500.
 func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructured, who string,
 	force bool) (runtime.Object, error) {
 	if hasTooManyFields(live) {
@@ -152,28 +152,27 @@ func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructu
 	}
 }
 
-// objectConverter is the scheme as the library wants it, with the defaults of one kind.
+// objectConverter adapts the scheme to the library, with the defaults of one kind.
 type objectConverter struct {
 	*runtime.Scheme
 	setDefault func(runtime.Object)
 }
 
-// Default implements [runtime.ObjectDefaulter].
 func (c objectConverter) Default(obj runtime.Object) { c.setDefault(obj) }
 
-// fieldTypes says of each field of each kind whether it is a struct, a map, a list whose items have keys, or one value:
-// who may share it with whom. It is data made from what client-go knows for its apply configurations;
-// internal/check/compat/kubectl writes it.
-// As gob they are read within a millisecond: the YAML that client-go has them in takes a browser's tab 0.3 s.
+// fieldTypes has the type of each field of each kind: a struct, a map, a list whose items have keys, or a single value.
+// From the type the library knows which managers may share a field. internal/check/compat/kubectl writes the file from
+// client-go's types for apply configurations. Reading it as gob takes a millisecond; client-go's YAML
+// takes a browser 0.3 s.
 //
 //go:embed field_types.gob.gz
 var fieldTypes []byte
 
 // typeConverter reads fieldTypes, once for all servers of the process.
 //
-// Differs: upstream reads the same from the OpenAPI document that it serves; ours is too old to know every field.
+// Differs: upstream reads the types from the OpenAPI documents that it serves; ours are too old to have every field.
 var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	gob.Register(map[any]any{}) // the default of a field that is a struct
+	gob.Register(map[any]any{}) // the type of defaults of structs
 	parser := &typed.Parser{}
 	if err := gob.NewDecoder(bytes.NewReader(gunzip(fieldTypes))).Decode(&parser.Schema); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
@@ -181,7 +180,7 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
 })
 
-// managerName returns the manager's name: the option, or the first word of the user agent.
+// managerName returns the manager's name: the option, or else the user agent up to the first slash.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: managerOrUserAgent
 func managerName(option, userAgent string) string {

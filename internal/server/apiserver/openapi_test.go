@@ -2,116 +2,29 @@ package apiserver
 
 import (
 	"encoding/json"
-	"reflect"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/google/go-cmp/cmp"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
+	registry "listwatch/chapters/07-registry"
+	handlers "listwatch/chapters/08-handlers"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/negotiation"
 )
-
-// schemaDoc is what the test reads of a schema, in v2 and v3 alike.
-type schemaDoc struct {
-	Ref        string               `json:"$ref"`
-	Properties map[string]schemaDoc `json:"properties"`
-	Items      *schemaDoc           `json:"items"`
-	AllOf      []schemaDoc          `json:"allOf"`
-	Additional *schemaDoc           `json:"additionalProperties"`
-	Kinds      []map[string]string  `json:"x-kubernetes-group-version-kind"`
-}
-
-// refs returns the names of the schemas that s refers to directly.
-func (s *schemaDoc) refs() []string {
-	names := []string{}
-	if s.Ref != "" {
-		names = append(names, s.Ref[strings.LastIndexByte(s.Ref, '/')+1:])
-	}
-	for _, part := range s.AllOf {
-		names = append(names, part.refs()...)
-	}
-	for _, part := range []*schemaDoc{s.Items, s.Additional} {
-		if part != nil {
-			names = append(names, part.refs()...)
-		}
-	}
-	return names
-}
-
-// checkType compares a schema with a Go type, and goes on with the types of its fields.
-func checkType(t *testing.T, schemas map[string]schemaDoc, goType reflect.Type, name string,
-	seen map[reflect.Type]bool) {
-	if seen[goType] {
-		return
-	}
-	seen[goType] = true
-	schema, ok := schemas[name]
-	if !ok {
-		t.Errorf("no schema %s", name)
-		return
-	}
-	fields := map[string]bool{}
-	var walk func(reflect.Type)
-	walk = func(goType reflect.Type) {
-		for i := range goType.NumField() {
-			field := goType.Field(i)
-			key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if key == "" && (field.Anonymous || strings.Contains(options, "inline")) {
-				walk(field.Type)
-				continue
-			}
-			if key == "-" || key == "" {
-				continue
-			}
-			fields[key] = true
-			property, ok := schema.Properties[key]
-			if !ok {
-				t.Errorf("%s has no field %s", name, key)
-				continue
-			}
-			element := field.Type
-			for element.Kind() == reflect.Pointer || element.Kind() == reflect.Slice || element.Kind() == reflect.Map {
-				element = element.Elem()
-			}
-			if refs := property.refs(); len(refs) == 1 && strings.Contains(refs[0], "api.core.v1") {
-				checkType(t, schemas, element, refs[0], seen)
-			}
-		}
-	}
-	walk(goType)
-	for key := range schema.Properties {
-		assert.True(t, fields[key], "%s has a field %s that the type does not have", name, key)
-	}
-}
-
-// The fields' descriptions are the real server's: internal/check/compat/kubectl compares them.
-func TestTheDocumentsHaveTheFieldsOfTheTypesWeAreBuiltWith(t *testing.T) {
-	a := newAPI(t)
-	v3 := into[struct {
-		Components struct{ Schemas map[string]schemaDoc }
-	}](t, a.do("GET", "/openapi/v3/api/v1", "").Body).Components.Schemas
-	v2 := into[struct{ Definitions map[string]schemaDoc }](t, a.do("GET", "/openapi/v2", "").Body).Definitions
-	for version, schemas := range map[string]map[string]schemaDoc{"v3": v3, "v2": v2} {
-		t.Run(version, func(t *testing.T) {
-			seen := map[reflect.Type]bool{}
-			for kind, obj := range map[string]any{
-				"Pod": corev1.Pod{}, "Node": corev1.Node{}, "ConfigMap": corev1.ConfigMap{},
-				"Namespace": corev1.Namespace{},
-				"Event":     corev1.Event{}, "Binding": corev1.Binding{},
-			} {
-				name := "io.k8s.api.core.v1." + kind
-				checkType(t, schemas, reflect.TypeOf(obj), name, seen)
-				kinds := schemas[name].Kinds
-				assert.True(t, len(kinds) == 1 && kinds[0]["kind"] == kind && kinds[0]["version"] == "v1",
-					"%s is known as %v", name, kinds)
-			}
-			assert.True(t, len(seen) >= 100, "only %d types were compared", len(seen))
-		})
-	}
-}
 
 func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 	a := newAPI(t)
@@ -119,28 +32,28 @@ func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 		mediaTypeOpenAPIv2ProtoDeprecated: mediaTypeOpenAPIv2Proto, mediaTypeOpenAPIv2Proto: mediaTypeOpenAPIv2Proto,
 		"application/json": negotiation.JSON, "": negotiation.JSON, "*/*": negotiation.JSON,
 	} {
-		w := a.do("GET", "/openapi/v2", "", "Accept", accept)
+		w := a.Do("GET", "/openapi/v2", "", "Accept", accept)
 		assert.True(t, w.Code == 200 && w.Header().Get("Content-Type") == want && w.Body.Len() >= 100_000,
 			"%q: got %d %s, %d bytes", accept, w.Code, w.Header().Get("Content-Type"), w.Body.Len())
 	}
-	wantStatus(t, a.do("GET", "/openapi/v2", "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
-	first := a.do("GET", "/openapi/v2", "")
-	again := a.do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag"))
+	wantStatus(t, a.Do("GET", "/openapi/v2", "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
+	first := a.Do("GET", "/openapi/v2", "")
+	again := a.Do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag"))
 	assert.Equal(t, 304, again.Code, "again")
 }
 
-// The documents of the two versions are of the same paths, each in the words of its version.
+// The documents of v2 and v3 describe the same paths, each in its version's format.
 func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 	a := newAPI(t)
 	var v2 struct {
 		Swagger string
 		Paths   map[string]map[string]any
 	}
-	body := a.do("GET", "/openapi/v2", "").Body.String()
+	body := a.Do("GET", "/openapi/v2", "").Body.String()
 	require.NoError(t, json.Unmarshal([]byte(body), &v2))
 	n := 0
 	for _, path := range openAPIPaths(a) {
-		v3 := into[struct{ Paths map[string]map[string]any }](t, a.do("GET", path, "").Body).Paths
+		v3 := into[struct{ Paths map[string]map[string]any }](t, a.Do("GET", path, "").Body).Paths
 		n += len(v3)
 		for path, operations := range v3 {
 			for method := range operations {
@@ -153,4 +66,219 @@ func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 	patch, _ := v2.Paths["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"].(map[string]any)
 	consumes, _ := patch["consumes"].([]any)
 	assert.Equal(t, len(patchTypes), len(consumes), "a patch consumes %v", consumes)
+}
+
+const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+
+// Both forms of discovery have the same content, which docs/KINDS.md shows.
+func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
+	a := newAPI(t)
+	var aggregated, legacy []string
+	line := func(group, name, kind string, verbs []string) string {
+		return strings.Join(append([]string{group, name, kind}, verbs...), " ")
+	}
+	for _, path := range []string{"/api", "/apis"} {
+		w := a.Do("GET", path, "", "Accept", aggregatedAccept)
+		list := into[apidiscoveryv2.APIGroupDiscoveryList](t, w.Body)
+		if got := w.Header().Get("Content-Type"); got != aggregatedType || list.Kind != "APIGroupDiscoveryList" {
+			t.Errorf("%s: got content type %s, kind %s", path, got, list.Kind)
+		}
+		for _, group := range list.Items {
+			for _, r := range group.Versions[0].Resources {
+				aggregated = append(aggregated, line(group.Name, r.Resource, r.ResponseKind.Kind,
+					slices.Concat(r.Verbs, r.ShortNames)))
+				for _, sub := range r.Subresources {
+					aggregated = append(aggregated, line(group.Name, r.Resource+"/"+sub.Subresource,
+						sub.ResponseKind.Kind, sub.Verbs))
+				}
+			}
+		}
+	}
+	roots := []string{"/api/v1"}
+	for _, group := range into[metav1.APIGroupList](t, a.Do("GET", "/apis", "").Body).Groups {
+		alone := into[metav1.APIGroup](t, a.Do("GET", "/apis/"+group.Name, "").Body)
+		assert.True(t, alone.Kind == "APIGroup" && alone.PreferredVersion == group.PreferredVersion,
+			"%s: got %+v", group.Name, alone)
+		roots = append(roots, "/apis/"+group.PreferredVersion.GroupVersion)
+	}
+	for _, root := range roots {
+		list := into[metav1.APIResourceList](t, a.Do("GET", root, "").Body)
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		assert.True(t, err == nil && strings.HasSuffix(root, "/"+list.GroupVersion),
+			"%s: got %s, %v", root, list.GroupVersion, err)
+		for _, r := range list.APIResources {
+			legacy = append(legacy, line(gv.Group, r.Name, r.Kind, slices.Concat(r.Verbs, r.ShortNames)))
+		}
+	}
+	diff := cmp.Diff(aggregated, legacy)
+	assert.True(t, diff == "" && len(legacy) >= 30, "%d resources (-in one piece +piece by piece):\n%s", len(legacy),
+		diff)
+	for _, want := range []string{" pods Pod create delete deletecollection get list patch update watch po",
+		" pods/binding Binding create", "coordination.k8s.io leases Lease create delete deletecollection get list " +
+			"patch update watch", "storage.k8s.io volumeattachments/status VolumeAttachment get patch update"} {
+		assert.True(t, slices.Contains(legacy, want), "no %q", want)
+	}
+	versions := into[metav1.APIVersions](t, a.Do("GET", "/api", "").Body)
+	assert.True(t, slices.Equal(versions.Versions, []string{"v1"}), "versions: got %+v", versions)
+}
+
+func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
+	a := newAPI(t)
+	index := into[struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}](t, a.Do("GET", "/openapi/v3", "").Body)
+	w := a.Do("GET", index.Paths["api/v1"].ServerRelativeURL, "")
+	assert.True(t, strings.Contains(w.Header().Get("Cache-Control"), "immutable"), "headers: got %v", w.Header())
+	again := a.Do("GET", "/openapi/v3/api/v1", "", "If-None-Match", w.Header().Get("Etag"))
+	assert.True(t, again.Code == http.StatusNotModified, "again: got %d", again.Code)
+	small := a.Do("GET", "/openapi/v3/api/v1", "", "Accept-Encoding", "gzip")
+	assert.True(t, small.Header().Get("Content-Encoding") == "gzip" && small.Body.Len() <= w.Body.Len()/5,
+		"gzip: got %v, %d bytes", small.Header(), small.Body.Len())
+}
+
+// Every route is in a document, and every operation of a document has a route.
+func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
+	a := newAPI(t)
+	fill := strings.NewReplacer("{namespace}", "default", "{name}", "a")
+	described := map[string]map[string]any{}
+	for _, path := range openAPIPaths(a) {
+		document := into[struct{ Paths map[string]map[string]any }](t, a.Do("GET", path, "").Body)
+		maps.Copy(described, document.Paths)
+		for path, operations := range document.Paths {
+			for method := range operations {
+				if method == "parameters" {
+					continue
+				}
+				target := fill.Replace(path)
+				if strings.Contains(target, "/watch/") {
+					target += "?timeoutSeconds=-1" // refused before the stream begins
+				}
+				w := a.Do(strings.ToUpper(method), target, "")
+				assert.True(t, w.Code != http.StatusMethodNotAllowed &&
+					!strings.Contains(w.Body.String(), "requested resource"),
+					"%s %s: got %d, no such route", method, path, w.Code)
+			}
+		}
+	}
+	for _, r := range registry.Resources() {
+		path := handlers.Root(r) + "/" + r.Name + "/{name}"
+		if r.Namespaced {
+			path = handlers.Root(r) + "/namespaces/{namespace}/" + r.Name + "/{name}"
+		}
+		// kubectl finds out from a kind's PATCH whether the server validates fields
+		assert.True(t, described[path]["patch"] != nil, "no document describes %s: in internal/check/compat run "+
+			"go test -tags full ./kubectl -run TestTheDocuments -update", path)
+	}
+}
+
+// openAPIPaths returns the paths of the v3 documents.
+func openAPIPaths(a *api) (paths []string) {
+	index := into[struct{ Paths map[string]any }](a.T, a.Do("GET", "/openapi/v3", "").Body)
+	for path := range index.Paths {
+		paths = append(paths, "/openapi/v3/"+path)
+	}
+	return paths
+}
+
+func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
+	var problem, full error
+	a := &api{apitest.API{T: t, Handler: New(Config{
+		Config: handlers.Config{Clock: clock.RealClock{}},
+		Ready:  func() error { return problem }, EtcdReady: func() error { return full },
+	})}}
+	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
+		w := a.Do("GET", path, "")
+		assert.True(t, w.Code == 200 && w.Body.String() == "ok", "%s: got %d %s", path, w.Code, w.Body)
+		w = a.Do("GET", path+"?verbose", "")
+		assert.True(t, w.Code == 200 && strings.Contains(w.Body.String(), "[+]ping ok\n") &&
+			strings.HasSuffix(w.Body.String(), path[1:]+" check passed\n"), "%s?verbose: got %d %s", path, w.Code,
+			w.Body)
+	}
+	problem = errors.New("pods are not cached")
+	if w := a.Do("GET", "/readyz", ""); w.Code != 500 || !strings.Contains(w.Body.String(), "pods are not cached") {
+		t.Errorf("not ready: got %d %s", w.Code, w.Body)
+	}
+	problem, full = nil, errors.New("etcd is full")
+	if w := a.Do("GET", "/readyz", ""); w.Code != 500 || w.Body.String() != "[+]ping ok\n[-]etcd failed: etcd is "+
+		"full\n[+]watch-cache ok\nreadyz check failed\n" {
+		t.Errorf("etcd is full: got %d %s", w.Code, w.Body)
+	}
+	w := a.Do("GET", "/livez", "")
+	assert.Equal(t, 200, w.Code, "not ready, but alive")
+}
+
+func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
+	a := newAPI(t)
+	a.Create(podA)
+	a.Do("GET", podsPath+"/b", "")
+	a.Do("GET", podsPath, "")
+	a.Do("GET", "/api/v1/pods", "")
+	a.Do("POST", podsPath+"?dryRun=All", strings.Replace(podA, `"a"`, `"b"`, 1))
+	a.Do("POST", podsPath+"?dryRun=Some", podA)
+	body := a.Do("GET", "/metrics", "").Body.String()
+	for _, want := range []string{
+		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+			`subresource="",verb="POST",version="v1"} 1`,
+		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+			`subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",` +
+			`subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",` +
+			`subresource="",verb="LIST",version="v1"} 1`,
+		`apiserver_request_total{code="201",component="apiserver",dry_run="All",group="",resource="pods",` +
+			`scope="resource",subresource="",verb="POST",version="v1"} 1`,
+		`apiserver_request_total{code="422",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+			`subresource="",verb="POST",version="v1"} 1`,
+		`apiserver_request_duration_seconds_count{`,
+		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",scope="namespace",subresource="",` +
+			`verb="LIST",version="v1"} 1`,
+		`apiserver_current_inflight_requests{request_kind="readOnly"} 0`,
+		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
+	} {
+		assert.True(t, strings.Contains(body, want), "no line %s in\n%s", want, body)
+	}
+}
+
+var update = flag.Bool("update", false, "write the table of docs/KINDS.md")
+
+// TestKindsAreDocumentedFresh compares the table in docs/KINDS.md with discovery.
+func TestKindsAreDocumentedFresh(t *testing.T) {
+	a := newAPI(t)
+	var table strings.Builder
+	table.WriteString("| kind | resource | group | verbs | subresources |\n|---|---|---|---|---|\n")
+	usual := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	for _, path := range []string{"/api", "/apis"} {
+		list := into[apidiscoveryv2.APIGroupDiscoveryList](t, a.Do("GET", path, "", "Accept", aggregatedAccept).Body)
+		for _, group := range list.Items {
+			for _, r := range group.Versions[0].Resources {
+				verbs := strings.Join(r.Verbs, ", ")
+				if slices.Equal(r.Verbs, usual) {
+					verbs = "all"
+				}
+				name := strings.Join(append([]string{r.Resource}, r.ShortNames...), ", ")
+				if r.Scope == apidiscoveryv2.ScopeCluster {
+					name += " (no namespace)"
+				}
+				var parts []string
+				for _, sub := range r.Subresources {
+					parts = append(parts, sub.Subresource)
+				}
+				fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.ResponseKind.Kind, name, group.Name, verbs,
+					strings.Join(parts, ", "))
+			}
+		}
+	}
+	const file, begin, end = "../../../docs/KINDS.md", "<!-- made from discovery -->\n", "<!-- end -->\n"
+	page := require.Value(os.ReadFile(file))(t)
+	before, rest, ok := strings.Cut(string(page), begin)
+	old, after, closed := strings.Cut(rest, end)
+	switch {
+	case !ok || !closed:
+		t.Fatalf("%s has no %q and %q", file, begin, end)
+	case *update:
+		require.NoError(t, os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o644))
+	case old != table.String():
+		t.Errorf("%s is stale: run make generate and commit the result; it should say\n%s", file, table.String())
+	}
 }

@@ -29,40 +29,39 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// A small patch can cause much work. These are its bounds.
+// A small patch can cause much work. These limits bound it.
 //
-// Differs: upstream has the first only, and a bound of what copies add up to; the work of the others is quadratic
-// there.
+// Differs: upstream limits only the operations and the size of copies; its work on elements and fields is quadratic.
 const (
 	maxJSONPatchOperations = 10000
-	// maxPatchDepth is how deep a patch may be nested: the library reads the innermost value once for each level.
+	// maxPatchDepth is the greatest depth of a patch. The library parses the innermost value once per level.
 	maxPatchDepth = 100
-	// maxPatchElements is how many elements the lists of a strategic merge patch may have together: each is looked for
-	// in the stored list from the beginning.
+	// maxPatchElements is the most elements in the lists of a strategic merge patch. The library searches the stored
+	// list for each of them, from the beginning.
 	maxPatchElements = 2000
-	// maxPatchedBytes is how large an object may become in between: what is stored, what the patch brings, and copies.
+	// maxPatchedBytes is the greatest size of an object between operations: the stored object, the patch's values, and
+	// copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
-	// maxAppliedFields is how many fields and elements an apply may name: it takes quadratic time to note who owns
-	// them, and the note of more than a few ten thousand does not fit into etcd anyway.
+	// maxAppliedFields is the most fields and elements in an apply. Recording their managers takes quadratic time, and
+	// the managed fields of more than a few ten thousand do not fit into etcd anyway.
 	maxAppliedFields = 10000
-	// patchSlice is how many operations of a JSON patch are applied before we look whether the request has ended.
+	// patchSlice is the number of a JSON patch's operations between two checks whether the request has ended.
 	patchSlice = 500
 )
 
-// A JSON patch can copy a part of an object into itself, which doubles it; thirty times would be too often for any
-// memory.
+// A JSON patch can copy an object into itself, which doubles it; thirty copies would fill any memory.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: NewConfig
 func init() { jsonpatch.AccumulatedCopySizeLimit = negotiation.MaxRequestBodyBytes }
 
 // patchTypes are the Content-Types of a PATCH. The last is server-side apply.
-// Differs: no application/apply-patch+cbor.
+// Differs: upstream also has application/apply-patch+cbor.
 var patchTypes = []string{
 	string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType),
 	string(types.ApplyYAMLPatchType),
 }
 
-// patch answers PATCH of one object, at one path.
+// patch answers a PATCH of one object.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: PatchResource
 func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runtime.Object, code int, err error) {
@@ -88,13 +87,13 @@ func patch(s *handlers.Scope, w http.ResponseWriter, r *http.Request) (obj runti
 	p.namespace, p.name = s.NamespaceAndName(r)
 	update := &metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager,
 		FieldValidation: options.FieldValidation}
-	applied := patchType == types.ApplyYAMLPatchType // an apply may create the object
+	applied := patchType == types.ApplyYAMLPatchType // only an apply may create the object
 	obj, code, err = s.Update(r, p.UpdatedObject, applied, update)
 	negotiation.AddWarnings(w, p.warnings)
 	return obj, code, err
 }
 
-// patchTypeOf returns how the patch is written. The error is 415.
+// patchTypeOf returns the type of the patch. The error is a 415.
 func patchTypeOf(r *http.Request) (types.PatchType, error) {
 	name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(patchTypes, name) {
@@ -103,8 +102,8 @@ func patchTypeOf(r *http.Request) (types.PatchType, error) {
 	return types.PatchType(name), nil
 }
 
-// patcher is a PATCH: it makes the new object out of the stored one, again each time another
-// writer was faster. That is why a patch without a resource version never conflicts.
+// patcher runs a PATCH. It makes the new object from the stored one, and does so again each time another writer was
+// faster. So a patch without a resource version never conflicts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
 type patcher struct {
@@ -115,14 +114,14 @@ type patcher struct {
 	patch             []byte
 	directive         string
 	option, userAgent string // name the client for the field manager
-	force             bool   // an apply takes fields over from others
+	force             bool   // an apply takes fields from other managers
 
-	// Of the last attempt.
+	// From the last attempt.
 	warnings []error
 }
 
-// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a patch that does not parse, 404 if there is
-// nothing to patch, 409 if there is nothing with the uid of an apply, 413, and 422 for a patch that cannot be applied.
+// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch; 404 if there is no object to
+// patch; 409 if there is none with the uid in an apply; 413; and 422 for a patch that does not fit the object.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
 	exists := old.(metav1.Object).GetResourceVersion() != ""
@@ -147,7 +146,7 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
 
-// applyPatch applies the patch to old as JSON, and reads the result back as an object.
+// applyPatch applies the patch to old's JSON, and decodes the result.
 func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	withType, err := scheme.WithKind(old)
 	if err != nil {
@@ -169,13 +168,13 @@ func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.O
 	return p.scope.Managed.Update(old, obj, p.option, p.userAgent), nil
 }
 
-// applyWishes is server-side apply: the patch is a part of an object, in YAML or JSON. old is empty if the object does
-// not exist yet. Errors: 400, 409.
+// applyWishes runs a server-side apply: the patch is a part of an object, in YAML or JSON. old is empty if the object
+// does not exist yet.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: applyPatcher
 func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	wishes := &unstructured.Unstructured{}
-	if err := utilyaml.Unmarshal(p.patch, &wishes.Object); err != nil { // keeps whole numbers whole
+	if err := utilyaml.Unmarshal(p.patch, &wishes.Object); err != nil { // keeps integers integers
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	if wishes.Object == nil {
@@ -205,7 +204,7 @@ func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	return obj, nil
 }
 
-// measure returns the depth of a value, the number of keys in its maps, and that of elements in its lists.
+// measure returns the depth of a value, the number of keys in its maps, and the number of elements in its lists.
 func measure(value any) (depth, keys, elements int) {
 	var inside []any
 	switch value := value.(type) {
@@ -221,7 +220,7 @@ func measure(value any) (depth, keys, elements int) {
 	return depth, keys, elements
 }
 
-// newTooLarge is 413.
+// newTooLarge returns a 413.
 func newTooLarge(format string, args ...any) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }
@@ -249,8 +248,8 @@ func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 	}
 }
 
-// checkSize refuses a patch that is nested too deep or, as a strategic merge, has too many elements. The error is 413.
-// A patch that does not parse passes: the library that applies it returns the error.
+// checkSize returns a 413 for a patch that is nested too deep or, as a strategic merge, has too many elements. It
+// accepts a malformed patch: the library that applies the patch returns the error.
 func (p *patcher) checkSize() error {
 	var patch any
 	if json.Unmarshal(p.patch, &patch) != nil {
@@ -267,7 +266,7 @@ func (p *patcher) checkSize() error {
 	return nil
 }
 
-// applyJSONPatch applies the operations in slices, so that it can stop soon after its request has ended.
+// applyJSONPatch applies the operations in slices, so that it stops soon after the end of the request.
 func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, error) {
 	operations, err := jsonpatch.DecodePatch(p.patch)
 	if err != nil {
@@ -300,7 +299,7 @@ var malformed = []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatFo
 // interpretStrategicMergePatchError gives each error its status.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: interpretStrategicMergePatchError
-// Differs: a patch that does not fit the object is 422; upstream's is 500.
+// Differs: a patch that does not fit the object is a 422; upstream's is a 500.
 func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	is := func(known error) bool { return errors.Is(err, known) }
 	switch {
@@ -313,8 +312,8 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	}
 }
 
-// decode reads the patched JSON. A value of a wrong type, or an unknown field, is 422, as upstream: the patch itself
-// was well-formed.
+// decode decodes the patched JSON. As in upstream, a value of a wrong type and an unknown field are a 422: the patch
+// itself was well-formed.
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
 	gvk := p.scope.Kind
@@ -326,12 +325,12 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	return scheme.ClearKind(obj), nil
 }
 
-// shownPatch is how much of a patch its refusal quotes.
+// shownPatch is the part of a patch, in bytes, that a refusal quotes.
 const shownPatch = 200
 
-// newInvalidPatch returns 422 for a well-formed patch that does not turn the object into a valid one.
+// newInvalidPatch returns a 422 for a well-formed patch whose result is invalid.
 //
-// Differs: quotes the patch; upstream quotes the whole result or, for a JSON patch, nothing.
+// Differs: it quotes the patch; upstream quotes the whole result or, for a JSON patch, nothing.
 func newInvalidPatch(patch []byte, problem error) error {
 	quoted := string(patch[:min(len(patch), shownPatch)])
 	problems := field.ErrorList{field.Invalid(field.NewPath("patch"), quoted, problem.Error())}

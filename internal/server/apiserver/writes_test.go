@@ -2,11 +2,13 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,7 +18,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// verbs says how each verb asks for one object: the method, and the Content-Types of bodies.
+// verbs has the method and the Content-Types of bodies for each verb.
 var verbs = map[string]struct {
 	method       string
 	contentTypes []string
@@ -25,16 +27,16 @@ var verbs = map[string]struct {
 	"patch": {"PATCH", patchTypes}, "create": {"POST", []string{"application/json"}},
 }
 
-// pathOf returns where the object name is found, or its subresource.
+// pathOf returns the path of the object name, or of its subresource.
 func pathOf(s *handlers.Scope, name string) string {
 	return strings.NewReplacer("{namespace}", "default", "{name}", name).Replace(s.ItemPath())
 }
 
-// A subresource is a part of an object: it never creates the whole.
+// A subresource is a part of an object, and cannot create the object.
 func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	a := newAPI(t)
 	tried := 0
-	for _, s := range a.handler.(*handlers.Server).Scopes() {
+	for _, s := range a.Handler.(*handlers.Server).Scopes() {
 		if s.Subresource == "" {
 			continue
 		}
@@ -47,7 +49,7 @@ func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 				case s.Subresource == "binding":
 					body = `{"metadata":{"name":"ghost"},"target":{"name":"n1"}}`
 				}
-				w := a.do(verbs[verb].method, pathOf(s, "ghost")+"?fieldManager=m", body, "Content-Type", contentType)
+				w := a.Do(verbs[verb].method, pathOf(s, "ghost")+"?fieldManager=m", body, "Content-Type", contentType)
 				status := wantStatus(t, w, 404, metav1.StatusReasonNotFound)
 				tried++
 				assert.True(t, status.Details != nil && status.Details.Name == "ghost", "%s %s/%s as %s: got %+v", verb,
@@ -58,7 +60,7 @@ func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	assert.True(t, tried > 50, "tried only %d", tried)
 }
 
-// A uid says which object is meant: another one is not changed, and none is created in its place.
+// A uid identifies the object. A request with a wrong uid neither changes the object nor creates one.
 func TestAUIDIsAPrecondition(t *testing.T) {
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
 	body := func(contentType, name, uid string) string {
@@ -69,7 +71,7 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 			name, uid)
 	}
 	a := newAPI(t)
-	live := a.do("PUT", leases+"live", body("", "live", ""))
+	live := a.Do("PUT", leases+"live", body("", "live", ""))
 	require.Equal(t, 201, live.Code, "got %s", live.Body)
 	const put, gone = "Precondition failed: UID in precondition: 1234",
 		"uid mismatch: the provided object specified uid 1234, and no existing object was found"
@@ -87,20 +89,20 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 	} {
 		for _, contentType := range c.contentTypes {
 			for _, dry := range []string{"", "&dryRun=All"} {
-				w := a.do(c.method, leases+c.name+"?fieldManager=m"+dry, body(contentType, c.name, "1234"),
+				w := a.Do(c.method, leases+c.name+"?fieldManager=m"+dry, body(contentType, c.name, "1234"),
 					"Content-Type", contentType)
 				assert.True(t, w.Code == c.code && strings.Contains(w.Body.String(), c.said),
 					"%s of %s as %s%s: got %d %s", c.method, c.name, contentType, dry, w.Code, w.Body)
 			}
 		}
 	}
-	wantStatus(t, a.do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
+	wantStatus(t, a.Do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
 }
 
-// What two readers of one object have both added is kept once, whatever the verb, and the client is warned.
+// If a write of any verb repeats an owner reference, the object keeps one of them, and the client gets a warning.
 func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 	const ref = `{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u1"}`
-	other := strings.Replace(ref, `"x"`, `"y"`, 1) // the same uid is not enough
+	other := strings.Replace(ref, `"x"`, `"y"`, 1) // differs although the uid is the same
 	refs := "[" + strings.Join([]string{ref, other, ref, ref}, ",") + "]"
 	body := fmt.Sprintf(`{"metadata":{"ownerReferences":%s}}`, refs)
 	pod := strings.Replace(podA, `"name":"a"`, `"name":"a","ownerReferences":`+refs, 1)
@@ -115,10 +117,10 @@ func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 			a := newAPI(t)
 			path := podsPath
 			if c.method != "POST" {
-				a.create(podA)
+				a.Create(podA)
 				path += "/a"
 			}
-			w := a.do(c.method, path, c.body, "Content-Type", c.contentType)
+			w := a.Do(c.method, path, c.body, "Content-Type", c.contentType)
 			assert.Equal(t, 2, len(into[corev1.Pod](t, w.Body).OwnerReferences), "owner references")
 			warning := w.Header().Get("Warning")
 			assert.True(t, len(w.Header()["Warning"]) == 1 &&
@@ -128,7 +130,7 @@ func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 		})
 	}
 	a := newAPI(t)
-	wantStatus(t, a.do("PATCH", podsPath+"/a?fieldManager=m", pod, "Content-Type", applyType), 400,
+	wantStatus(t, a.Do("PATCH", podsPath+"/a?fieldManager=m", pod, "Content-Type", applyType), 400,
 		metav1.StatusReasonBadRequest)
 }
 
@@ -140,8 +142,8 @@ const oddSpec = `{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","im
 const oddTemplate = `,"spec":{"selector":{"matchLabels":{"x":"y"}},"template":
 	{"metadata":{"creationTimestamp":null,"labels":{"x":"y"}},"spec":` + oddSpec + `}},"status":{}`
 
-// oddly are wishes, by path, that defaults, the strategy and normalisation turn into what is stored already. Paths
-// without an entry get an empty status.
+// oddly has wishes by path. Defaults, the strategy and normalisation turn them into the stored object. Paths without an
+// entry get an empty status.
 var oddly = map[string]string{
 	"pods":             `,"spec":` + oddSpec,
 	"pods/status":      `,"status":{"phase":"Running","conditions":[]}`,
@@ -156,19 +158,19 @@ var oddly = map[string]string{
 	"secrets":                `,"stringData":{"a":"b"}`,
 }
 
-// TestAnApplyThatChangesNothingWritesNothing applies the same three times to each kind and each status, two seconds
-// apart: within one second not even the times of managed fields differ.
+// TestAnApplyThatChangesNothingWritesNothing repeats an apply three times for each kind and each status. The
+// applies are two seconds apart, because the times of managed fields have whole seconds.
 func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newAPI(t)
-		for i, s := range a.handler.(*handlers.Server).Scopes() {
+		for i, s := range a.Handler.(*handlers.Server).Scopes() {
 			if !slices.Contains(s.Verbs, "patch") || s.Subresource == "scale" {
 				continue
 			}
 			path := strings.Trim(s.Resource.GroupResource().String()+"/"+s.Subresource, "/")
 			name, wishes := "a", oddly[path]
 			switch {
-			case path == "events.events.k8s.io": // has the storage of events
+			case path == "events.events.k8s.io": // shares the storage of events
 				name = "b"
 			case wishes == "" && s.Resource.StatusStrategy != nil:
 				wishes = `,"status":{}`
@@ -177,7 +179,7 @@ func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 				`"creationTimestamp":null}%s}`, s.Kind.GroupVersion(), s.Kind.Kind, name, i, wishes)
 			var versions []string
 			for range 3 {
-				w := a.do("PATCH", pathOf(s, name)+"?fieldManager=m&force=true", body, "Content-Type", applyType)
+				w := a.Do("PATCH", pathOf(s, name)+"?fieldManager=m&force=true", body, "Content-Type", applyType)
 				require.True(t, w.Code/100 == 2, "%s: got %d %s", path, w.Code, w.Body)
 				versions = append(versions, into[metav1.PartialObjectMetadata](t, w.Body).ResourceVersion)
 				time.Sleep(2 * time.Second)
@@ -186,4 +188,69 @@ func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 				versions)
 		}
 	})
+}
+
+func TestAnEvictionIsADeletion(t *testing.T) {
+	a := newAPI(t)
+	a.Create(podA)
+	uid := string(into[corev1.Pod](t, a.Do("GET", podsPath+"/a", "").Body).UID)
+	evict := func(query, options string) int {
+		return a.Do("POST", podsPath+"/a/eviction"+query, fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction",`+
+			`"metadata":{"name":"a"},"deleteOptions":%s}`, options)).Code
+	}
+	assert.Equal(t, 409, evict("", `{"preconditions":{"uid":"other"}}`), "another pod")
+	assert.Equal(t, 422, evict("", `{"propagationPolicy":"x"}`), "options of a deletion are checked")
+	assert.Equal(t, 201, evict("?dryRun=All", "{}"), "dry")
+	require.Equal(t, http.StatusOK, a.Do("GET", podsPath+"/a", "").Code, "after a dry run")
+	assert.Equal(t, 201, evict("", fmt.Sprintf(`{"preconditions":{"uid":%q}}`, uid)), "the pod")
+	assert.Equal(t, http.StatusNotFound, a.Do("GET", podsPath+"/a", "").Code, "the pod is still there")
+}
+
+func TestABindingOfTheOlderPathNamesItsPodItself(t *testing.T) {
+	a := newAPI(t)
+	a.Create(podA)
+	bind := func(node string) (int, *metav1.Status) {
+		w := a.Do("POST", "/api/v1/namespaces/default/bindings", fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding",`+
+			`"metadata":{"name":"a"},"target":{"kind":"Node","name":%q}}`, node))
+		status := into[metav1.Status](t, w.Body)
+		return w.Code, &status
+	}
+	code, _ := bind("n1")
+	require.Equal(t, 201, code)
+	code, status := bind("n2")
+	assert.True(t, code == 409 && status.Reason == metav1.StatusReasonConflict, "bound twice: %d %v", code, status)
+}
+
+// TestTheScaleOfADeploymentIsItsSize: it can be read, replaced and patched; an old version and a negative size are
+// refused.
+func TestTheScaleOfADeploymentIsItsSize(t *testing.T) {
+	a := newAPI(t)
+	const deployments = "/apis/apps/v1/namespaces/default/deployments"
+	w := a.Do("POST", deployments, `{"metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}},`+
+		`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+	assert.Equal(t, 201, w.Code, w.Body)
+	scale := func(method, body string, headers ...string) (int, autoscalingv1.Scale) {
+		w := a.Do(method, deployments+"/web/scale", body, headers...)
+		if w.Code != 200 {
+			return w.Code, autoscalingv1.Scale{}
+		}
+		return w.Code, into[autoscalingv1.Scale](t, w.Body)
+	}
+	code, read := scale("GET", "")
+	assert.True(t, code == 200 && read.Spec.Replicas == 3 && read.Status.Selector == "a=b", "got %d %+v", code, read)
+	put := func(version string, replicas int) int {
+		code, _ := scale("PUT", fmt.Sprintf(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web",`+
+			`"resourceVersion":%q},"spec":{"replicas":%d}}`, version, replicas))
+		return code
+	}
+	assert.Equal(t, 200, put(read.ResourceVersion, 4), "PUT")
+	assert.Equal(t, 409, put(read.ResourceVersion, 5), "PUT of an old version")
+	assert.Equal(t, 422, put("", -1), "PUT of less than nothing")
+	code, patched := scale("PATCH", `{"spec":{"replicas":2}}`, "Content-Type", "application/merge-patch+json")
+	assert.True(t, code == 200 && patched.Spec.Replicas == 2, "PATCH: got %d %+v", code, patched)
+	assert.Equal(t, 415, a.Do("PATCH", deployments+"/web/scale?fieldManager=m", `{"spec":{"replicas":2}}`, "Content-Type",
+		applyType).Code, "apply")
+	assert.Equal(t, 404, a.Do("GET", deployments+"/other/scale", "").Code, "of what is not there")
+	assert.Equal(t, 404, a.Do("PATCH", deployments+"/other/scale", `{"spec":{"replicas":2}}`, "Content-Type",
+		"application/merge-patch+json").Code, "PATCH of what is not there")
 }

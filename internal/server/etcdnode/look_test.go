@@ -10,21 +10,20 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// raiseAlarm makes etcd do what it does when its quota is used up.
+// raiseAlarm raises the alarm of an etcd that has used up its quota.
 func raiseAlarm(t *testing.T, node *Etcd) {
 	t.Helper()
 	conn := require.Value(node.Client().Dial(node.Client().Endpoints()[0]))(t)
 	defer conn.Close()
-	_, err := pb.NewMaintenanceClient(conn).Alarm(t.Context(), &pb.AlarmRequest{
+	require.Value(pb.NewMaintenanceClient(conn).Alarm(t.Context(), &pb.AlarmRequest{
 		Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE,
-	})
-	require.NoError(t, err)
+	}))(t)
 }
 
 func TestALookSaysHowEtcdIs(t *testing.T) {
 	t.Parallel()
 	node := start(t, t.TempDir())
-	put(t, node.Client(), "a", "1")
+	put(t, node.Client(), "1")
 	look := func() State { return Look(t.Context(), node.Client()) }
 	state := look()
 	m := state.Members[0]

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/client/pkg/v3/types"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver"
@@ -16,6 +21,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -23,52 +29,54 @@ import (
 )
 
 const (
-	pipeSize        = 256 << 10 // bytes in flight in each direction of the in-memory connection
+	pipeSize        = 256 << 10 // buffer for each direction of the in-memory connection
 	walSegmentBytes = 1 << 20   // etcd preallocates two segments: 3 MB on disk instead of 123
 
-	// The period after which an idle watch receives a progress notification: a setting of the whole process.
+	// The period after which an idle watch receives a progress notification. It is a setting of the whole process.
 	progressInterval = 5 * time.Second
 
-	// The member elects itself, after five ticks at most.
+	// The only member elects itself, after at most five ticks.
 	tick     = 10 * time.Millisecond
 	election = 5 // ticks
 
-	// How long a tick is in the time limit of a request: five seconds and two election timeouts. Etcd's clock runs on
-	// while a debugger stops the process, which may take two minutes. The ticks of the timeout stay few: etcd passes as
-	// many at its start, and with them tells raft to elect while raft still replays the log that etcd compacts.
+	// The length of a tick in a request's time limit, which is five seconds and two election timeouts. Etcd's clock
+	// runs on while a debugger stops the process, which may take two minutes. The limit must not have more ticks
+	// instead: at its start etcd passes as many ticks, and makes raft elect while it still replays its log.
 	patience = 12 * time.Second
 
-	// The member keeps at most as many writes in memory as these two together, for no other member needs them. Etcd's
-	// own defaults keep up to 15,000.
-	snapshotCount = 1000
-	catchUp       = 100
+	// The number of writes between two snapshots, and the number that raft's log keeps in memory; a hundred more come
+	// and go. Etcd's defaults are 10,000 and 5,000. A start replays the writes after the last snapshot, and all of them
+	// must be kept: if raft elects meanwhile, it reads the writes that it has not applied yet, and panics if they are
+	// compacted.
+	snapshotCount = 250
+	catchUp       = 2 * snapshotCount
 )
 
-// address is never dialled. Etcd requires a well-formed one.
+// address is never dialled, but etcd requires a well-formed one.
 var address = types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
 
 func init() {
-	// Both are package variables of their libraries and must be set before anything runs. The second keeps gRPC from
-	// writing to stderr each time a connection is lost, which a restart does on purpose.
+	// Both are package variables of libraries, and must be set before anything runs. Without the second, gRPC would
+	// write to stderr each time a connection is lost, as at every restart.
 	wal.SegmentSizeBytes = walSegmentBytes
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 }
 
 // member is one etcd server between two restarts.
 //
-// It uses the configuration of package embed, but not embed itself, which offers no way to change a setting between
-// making and starting a server.
+// It uses the configuration of package embed, but not embed itself: with embed, no setting can change between a
+// server's creation and its start.
 type member struct {
-	// Set before it is stored in its Etcd, never changed.
+	// Set before the member is stored in its Etcd, never changed.
 	server  *etcdserver.EtcdServer
 	trouble *trouble
 	grpc    *grpc.Server
-	pipe    *bufconn.Listener // by which the client reaches it
+	pipe    *bufconn.Listener // the client's connection
 
 	group routine.Group
 }
 
-// start starts a member and returns when it can be written to. After an error, also that of ctx, nothing of it runs.
+// start starts a member, and returns when the member accepts writes. After any error, ctx's included, nothing runs.
 func (e *Etcd) start(ctx context.Context) error {
 	dir := e.options.Dir
 	if err := checkFolder(dir); err != nil {
@@ -78,7 +86,7 @@ func (e *Etcd) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start etcd in %s: %w", dir, err)
 	}
-	server.Cfg.TickMs = uint(patience.Milliseconds()) // raft has copied the old value
+	server.Cfg.TickMs = uint(patience.Milliseconds()) // only for requests: raft has copied the old value
 	server.Start()
 	m := &member{server: server, trouble: e.trouble, grpc: v3rpc.Server(server, nil, nil),
 		pipe: bufconn.Listen(pipeSize)}
@@ -107,22 +115,23 @@ func (m *member) awaitReady(ctx context.Context) error {
 	}
 }
 
-// stop returns when all goroutines of the member have ended, or, if etcd is broken, when no client can reach it.
+// stop returns when all goroutines of the member have ended. If etcd is broken, it returns when no client can reach the
+// member.
 func (m *member) stop() {
 	m.grpc.Stop()
 	stopped := make(chan struct{}) // closed by the goroutine below
 	go func() {
 		defer close(stopped)
-		m.server.HardStop() // there is no other member to hand leadership to
+		m.server.HardStop() // no other member could take the leadership
 	}()
 	select {
 	case <-stopped:
-	case <-m.trouble.broken.Done(): // the server may wait for the goroutine that reported it, which never goes on
+	case <-m.trouble.broken.Done(): // the server may wait for the goroutine in OnWrite, which never continues
 	}
 	m.group.Wait()
 }
 
-// config is the default configuration of package embed, except for the constants above. The quota is etcd's own: 2 GiB.
+// config returns the default configuration of package embed, but for the constants above. The quota is etcd's: 2 GiB.
 func (e *Etcd) config() config.ServerConfig {
 	d := embed.NewConfig()
 	return config.ServerConfig{
@@ -142,4 +151,139 @@ func (e *Etcd) config() config.ServerConfig {
 		WarningApplyDuration: d.WarningApplyDuration, WarningUnaryRequestDuration: d.WarningUnaryRequestDuration,
 		WatchProgressNotifyInterval: progressInterval, ServerFeatureGate: d.ServerFeatureGate,
 	}
+}
+
+// lookTimeout is the time in which a member must answer. On a busy machine a connection alone may take a second.
+const lookTimeout = 3 * time.Second
+
+var errFull = errors.New("etcd has used up its quota: " + // etcd's error has no advice
+	"start with another -data-dir, or defragment one that is elsewhere")
+
+// State is the state of an etcd when Look was called.
+type State struct {
+	Members []Member `json:"members"`
+}
+
+// Member is the state of one member.
+type Member struct {
+	Name   string `json:"name"`
+	Leader bool   `json:"leader"`
+	Bytes  int64  `json:"bytes"` // size of the database file, which the quota limits
+	Quota  int64  `json:"quota"` // 0: unknown
+	Full   bool   `json:"full"`  // refuses writes
+	Error  string `json:"error,omitempty"`
+	led    bool   // has a leader
+}
+
+// Look requests the status of all members at once. It takes at most three seconds.
+func Look(ctx context.Context, client *clientv3.Client) State {
+	state := State{Members: make([]Member, len(client.Endpoints()))}
+	var asked sync.WaitGroup
+	for i, endpoint := range client.Endpoints() {
+		asked.Go(func() { state.Members[i] = lookAt(ctx, client, endpoint) })
+	}
+	asked.Wait()
+	return state
+}
+
+func lookAt(ctx context.Context, client *clientv3.Client, endpoint string) Member {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	m := Member{Name: endpoint[strings.LastIndex(endpoint, "/")+1:]}
+	status, err := status(ctx, client, endpoint)
+	if err != nil {
+		m.Error = fmt.Sprintf("etcd does not answer: %v", err)
+		return m
+	}
+	m.led, m.Leader = status.Leader != 0, status.Leader == status.Header.MemberId
+	m.Bytes, m.Quota = status.DbSize, status.DbSizeQuota
+	m.Full = strings.Contains(strings.Join(status.Errors, " "), pb.AlarmType_NOSPACE.String())
+	return m
+}
+
+// status requests a member's status once. The client's own method would repeat the request until ctx is done.
+func status(ctx context.Context, client *clientv3.Client, endpoint string) (*pb.StatusResponse, error) {
+	conn, err := client.Dial(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
+}
+
+// Ready returns the reason why writes would fail; nil: they would not.
+func (s State) Ready() error {
+	why := s.Members[0].Error // used if no member answers
+	for _, m := range s.Members {
+		switch {
+		case m.Full: // every member reports it
+			return errFull
+		case m.led:
+			return nil
+		case m.Error == "":
+			why = "etcd has no leader"
+		}
+	}
+	return errors.New(why)
+}
+
+// String describes whether etcd accepts writes, and which of several members leads.
+func (s State) String() string {
+	if err := s.Ready(); err != nil {
+		return "it takes no writes, because " + err.Error()
+	}
+	for _, m := range s.Members {
+		if m.Leader && len(s.Members) > 1 {
+			return "it takes writes, and " + m.Name + " leads"
+		}
+	}
+	return "it takes writes"
+}
+
+// keepAlive is the silence after which the client pings a connection, and the further silence after which the
+// connection counts as lost. By default etcd refuses more frequent pings.
+const keepAlive = 10 * time.Second
+
+// TLSFiles are the files for an etcd that requires client certificates; empty: no TLS.
+type TLSFiles struct{ CACert, Cert, Key string }
+
+// Dial returns a client of an etcd that runs elsewhere, if one of its endpoints answers now. Endpoints have the
+// forms "http://127.0.0.1:2379", "127.0.0.1:2379" and "unix:///run/etcd.sock"; with files, "https://127.0.0.1:2379".
+// The caller closes the client.
+func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Client, error) {
+	if len(endpoints) == 0 {
+		return nil, errors.New("connect to etcd: no endpoint given")
+	}
+	client, err := newClient(endpoints, files, keepAlive)
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)
+	}
+	for _, member := range Look(ctx, client).Members {
+		if member.Error == "" {
+			return client, nil
+		}
+		err = errors.New(member.Error)
+	}
+	err = fmt.Errorf("etcd at %s cannot be reached: %w", strings.Join(endpoints, ", "), err)
+	return nil, errors.Join(err, client.Close())
+}
+
+// newClient returns a client that pings an endpoint after this much silence; 0: never. It reconnects soon after an
+// endpoint is back: gRPC's own pauses would grow to two minutes.
+func newClient(endpoints []string, files TLSFiles, silence time.Duration, options ...grpc.DialOption) (
+	_ *clientv3.Client, err error) {
+	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: silence, DialKeepAliveTimeout: silence,
+		Logger: zap.NewNop()}
+	if files != (TLSFiles{}) {
+		info := transport.TLSInfo{CertFile: files.Cert, KeyFile: files.Key, TrustedCAFile: files.CACert}
+		if config.TLS, err = info.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("read the certificates for etcd: %w", err)
+		}
+	}
+	pauses := backoff.Config{
+		BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 250 * time.Millisecond,
+	}
+	config.DialOptions = append(options,
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second, Backoff: pauses}))
+	return clientv3.New(config)
 }

@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The contract: whatever is done, the in-memory store answers as etcd does. Each script is run against both, and what
-// they answer, written out line by line, must be the same.
+// The contract: the in-memory store answers like etcd. Each script runs against both, and writes the answers down line
+// by line. The lines must be equal.
 
-// session writes down what a client answers.
+// session writes down the answers to a client.
 type session struct {
 	t      *testing.T
 	client etcd3.Client
@@ -49,7 +49,7 @@ func text(kv *mvccpb.KeyValue) string {
 	return fmt.Sprintf("%s=%s@%d/%d#%d", kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision, kv.Version)
 }
 
-// put and delete return the revision that they have made, 0 if none.
+// put returns the new revision, or 0 if it has made none. So does delete.
 func (s *session) put(key, value string, expected int64) int64 {
 	r, err := s.client.OptimisticPut(s.ctx, key, []byte(value), expected, kubernetes.PutOptions{GetOnFailure: true})
 	s.say("put %s=%s if %d: %v %s at %d, %v", key, value, expected, r.Succeeded, text(r.KV), r.Revision, err)
@@ -94,7 +94,7 @@ func (s *session) compact(rev int64) error {
 	return err
 }
 
-// watch writes down the events of a watch up to and including revision last, or its error.
+// watch writes down the events of a watch up to revision last, or the watch's error.
 func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	responses := s.client.Watch(ctx, key, opts...)
@@ -122,7 +122,7 @@ func (s *session) progress(key string) {
 	responses := s.client.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithRev(1))
 	for response := range responses {
 		if ctx.Err() != nil {
-			continue // an answer to a second request: there is one for each response that was not progress
+			continue // the answer to an earlier request; the loop requests progress after each other response
 		}
 		if response.IsProgressNotify() {
 			s.say("progress %s: %d", key, response.Header.Revision)
@@ -133,8 +133,9 @@ func (s *session) progress(key string) {
 	}
 }
 
-// progressBeside writes down the first progress notification of a watch of key that shares its stream with one that
-// is to begin at the next revision, next. Progress is asked for before that revision is made, and after.
+// progressBeside writes down the first progress notification of a watch of key. On the same stream is another watch,
+// which begins at the next revision, next. progressBeside requests progress before that revision exists, and
+// afterwards.
 func (s *session) progressBeside(key string, next int64) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -147,7 +148,7 @@ func (s *session) progressBeside(key string, next int64) {
 	ask()
 	s.put("/elsewhere", "x", 0)
 	for {
-		ask() // etcd may still be registering the two
+		ask() // again, because etcd may still be registering the watches
 		select {
 		case <-quiet:
 		case response := <-responses:
@@ -155,12 +156,12 @@ func (s *session) progressBeside(key string, next int64) {
 				s.say("progress %s beside a watch from %d: %d", key, next, response.Header.Revision)
 				return
 			}
-		case <-time.After(50 * time.Millisecond): // to ask again
+		case <-time.After(50 * time.Millisecond): // request progress again
 		}
 	}
 }
 
-// sameAnswers runs script against both and compares.
+// sameAnswers runs script against both and compares the answers.
 func sameAnswers(t *testing.T, script func(*session)) {
 	t.Helper()
 	node := require.Value(etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()}))(t)
@@ -174,12 +175,12 @@ func sameAnswers(t *testing.T, script func(*session)) {
 
 func TestWatchesAnswerAsEtcd(t *testing.T) {
 	sameAnswers(t, func(s *session) {
-		s.put("/p/a", "1", 0)   // 2
-		s.put("/p/a", "2", 2)   // 3
-		s.put("/q", "other", 0) // 4
-		s.delete("/p/a", 3)     // 5
-		s.put("/p/a", "3", 0)   // 6
-		s.put("/p/b", "1", 0)   // 7
+		s.put("/p/a", "1", 0)   // revision 2
+		s.put("/p/a", "2", 2)   // revision 3
+		s.put("/q", "other", 0) // revision 4
+		s.delete("/p/a", 3)     // revision 5
+		s.put("/p/a", "3", 0)   // revision 6
+		s.put("/p/b", "1", 0)   // revision 7
 		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithPrevKV())
 		s.watch("/p/", 7, clientv3.WithPrefix(), clientv3.WithRev(4))
 		s.watch("/p/a", 6, clientv3.WithRev(3), clientv3.WithPrevKV())
@@ -196,7 +197,7 @@ func TestLeasesAnswerAsEtcd(t *testing.T) {
 			r, err := s.client.OptimisticPut(s.ctx, key, []byte("1"), 0, kubernetes.PutOptions{LeaseID: id})
 			s.say("put %s: %v at %d, %v", key, r.Succeeded, r.Revision, err)
 		}
-		s.put("/p/b", "2", 3) // no longer under the lease
+		s.put("/p/b", "2", 3) // removes the key from the lease
 		eventually.Holds(s.t, "the end of the lease", func() bool {
 			r, err := s.client.Get(s.ctx, "/p/a", kubernetes.GetOptions{})
 			return err != nil || r.KV == nil
@@ -217,9 +218,9 @@ func TestRandomHistoriesAnswerAsEtcd(t *testing.T) {
 	}
 }
 
-// random does a few hundred things, the same for the same seed and the same answers.
+// random runs a few hundred random operations. The same seed and the same answers lead to the same operations.
 func random(s *session, r *rand.Rand) {
-	last := map[string]int64{} // the revision each key probably has
+	last := map[string]int64{} // probable revision of each key
 	rev, compacted := s.put("/q", "far", 0), int64(0)
 	for n := range 300 {
 		key := fmt.Sprintf("/p/%c", 'a'+r.IntN(6))
@@ -232,7 +233,7 @@ func random(s *session, r *rand.Rand) {
 			s.get(key, r.Int64N(rev+2))
 		case 1:
 			s.list("/p/", kubernetes.ListOptions{Revision: r.Int64N(rev + 2), Limit: r.Int64N(4), Continue: key})
-		case 2: // again, or of the future, too
+		case 2: // perhaps an old revision again, or one of the future
 			target := compacted + r.Int64N(rev-compacted+3)
 			if n > 50 && r.IntN(4) == 0 && s.compact(target) == nil {
 				compacted = target
@@ -268,4 +269,35 @@ func TestFailedWatchesEndWithEtcdsError(t *testing.T) {
 	_, open := <-responses
 	assert.False(t, open, "the channel is still open")
 	assert.Equal(t, 3, store.Put("/p/a", []byte("2")), "got revision")
+}
+
+func TestWatchFromTheFutureWaitsForIt(t *testing.T) {
+	store := mvcc.New(clock.RealClock{})
+	ctx, cancel := context.WithCancel(t.Context())
+	responses := store.Watch(ctx, "/p/", clientv3.WithPrefix(), clientv3.WithRev(4))
+	for range 3 {
+		store.Put("/p/a", nil) // revisions 2, 3, 4
+	}
+	if response := <-responses; len(response.Events) != 1 || response.Events[0].Kv.ModRevision != 4 {
+		t.Errorf("got %+v, want revision 4 only", response)
+	}
+	cancel()
+	for range responses {
+	}
+}
+
+func TestARestoredStoreCountsOnFromItsBackup(t *testing.T) {
+	store := mvcc.New(clock.RealClock{})
+	store.Put("/p/a", []byte("first")) // revision 2
+	store.Put("/p/a", []byte("second"))
+	store.Put("/p/b", nil)
+	restored := store.Until(2)
+	kept, err := restored.Get(t.Context(), "/p/a", kubernetes.GetOptions{})
+	lost, errLost := restored.Get(t.Context(), "/p/b", kubernetes.GetOptions{})
+	assert.True(t, err == nil && errLost == nil && string(kept.KV.Value) == "first" && kept.KV.ModRevision == 2 &&
+		lost.KV == nil, "got %v and %v (%v, %v), want the first value at 2, and nothing", kept.KV, lost.KV, err,
+		errLost)
+	if rev, other := restored.Put("/p/c", nil), store.Put("/p/c", nil); rev != 3 || other != 5 {
+		t.Errorf("the next write is revision %d, and that of the other store %d, want 3 and 5", rev, other)
+	}
 }

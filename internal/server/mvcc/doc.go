@@ -1,17 +1,18 @@
 // Package mvcc is a small etcd in memory: numbered revisions, reads of the past, optimistic transactions, watches that
-// can begin in the past, and compaction. It fulfils etcd3.Client, so a whole server half can run in a
-// testing/synctest bubble or in a browser's tab, where a real etcd cannot go. Everywhere else we use the real one; one
-// contract test runs the same script against both.
+// can begin in the past, and compaction. It implements etcd3.Client, so a whole server half can run in a
+// testing/synctest bubble or in a browser's tab, where a real etcd cannot go. Everywhere else we use the real etcd. A
+// contract test runs the same scripts against both.
 //
-// Each revision has its own tree of keys, which is never written to again. It shares with the tree of the revision
-// before all but the path to the one key that was written.
+// Each revision has its own tree of keys, which never changes. Only the path to the written key is new; the rest of the
+// tree is shared with the revision before.
 //
-// A lease ends when its time is over and the store is used again, for reading, writing or asking for progress: nothing
-// ticks in it. What it does not have: transactions of more than one key, and delay. A watch sees a commit as soon as
-// its goroutine runs, also when it resumes from the past.
+// The store has no ticker: a lease ends at the first read, write or request for progress after its time. There are no
+// transactions of more than one key, and no delays: a watch sees a commit as soon as its goroutine runs, also when it
+// resumes from the past.
 //
 // # Goroutines and locks
 //
 // A Store starts no goroutine. Each [Store.Watch] starts one, which ends with the watch's context or after the watch
-// was cancelled. Store.mu guards everything; a watch takes what is pending under it and sends without it.
+// was cancelled. Store.mu guards everything. A watch takes its pending responses with the lock held, and sends them
+// without it.
 package mvcc

@@ -19,19 +19,20 @@ import (
 )
 
 const (
-	firstRevision = 1  // of an empty store, as in etcd: the first write makes revision 2
-	btreeDegree   = 16 // nothing depends on it
+	firstRevision = 1  // the revision of an empty store, as in etcd: the first write makes revision 2
+	btreeDegree   = 16 // arbitrary
 )
 
-// Store keeps every revision until a compaction. All methods are safe for concurrent use, and copy values in and out.
+// Store keeps every revision until a compaction. Its methods may be called from any goroutine, and copy values in and
+// out.
 type Store struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
 
 	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
-	revision  int64      // of the newest write
-	compacted int64      // revisions below it are gone; 0: none
-	history   []revision // each revision that is not gone; the last one is the newest
+	revision  int64      // the newest revision
+	compacted int64      // older revisions are gone; 0: none is
+	history   []revision // the revisions that are not gone, oldest first
 	watches   map[*watcher]struct{}
 	leases    map[clientv3.LeaseID]*lease
 	lastLease clientv3.LeaseID
@@ -39,19 +40,17 @@ type Store struct {
 
 // revision is the result of one write. It never changes.
 type revision struct {
-	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the tree before, with one change
-	event *clientv3.Event                 // with the previous state; nil in an empty store
+	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the last revision's tree, with one change
+	event *clientv3.Event                 // has the previous state; nil in an empty store
 }
 
-// lease is a set of keys that end together.
+// lease is a set of keys that expire together.
 type lease struct {
 	ends time.Time
-	keys map[string]int64 // the revision that was written under the lease: a key with a newer one stays
+	keys map[string]int64 // the revision that was written under the lease; a key with a newer revision stays
 }
 
-var _ kubernetes.Interface = (*Store)(nil)
-
-// New returns an empty store at revision 1. The clock is used for leases, and for the progress of idle watches.
+// New returns an empty store at revision 1. Leases and the progress of idle watches use the clock.
 func New(clk clock.WithTicker) *Store {
 	keys := btree.NewG(btreeDegree, func(a, b *mvccpb.KeyValue) bool { return bytes.Compare(a.Key, b.Key) < 0 })
 	return &Store{
@@ -70,7 +69,7 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Get returns key as it was at opts.Revision, or as it is.
+// Get returns key at opts.Revision; 0: at the newest revision.
 func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +79,8 @@ func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions)
 	return kubernetes.GetResponse{KV: proto.CloneOf(s.getLocked(key, opts.Revision)), Revision: s.revision}, nil
 }
 
-// List returns the keys under prefix in order, from opts.Continue on, as they were at opts.Revision or as they are.
-// Count counts what follows opts.Continue, whatever the limit.
+// List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision; 0: at the newest revision.
+// Count has the number of keys from opts.Continue on, whatever the limit.
 func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 	}
 	response := kubernetes.ListResponse{Revision: s.revision}
 	from := &mvccpb.KeyValue{Key: []byte(cmp.Or(opts.Continue, prefix))}
-	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": there is no key after all that begin with prefix
+	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": no key is greater than all keys with this prefix
 	s.sinceLocked(opts.Revision)[0].keys.AscendGreaterOrEqual(from, func(kv *mvccpb.KeyValue) bool {
 		if end != "\x00" && string(kv.Key) >= end {
 			return false
@@ -104,14 +103,14 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 	return response, nil
 }
 
-// Count returns how many keys there are under prefix.
+// Count returns the number of keys with a prefix.
 func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOptions) (int64, error) {
-	// One key is read and all are counted.
+	// List copies one key and counts all of them.
 	response, err := s.List(ctx, prefix, kubernetes.ListOptions{Limit: 1})
 	return response.Count, err
 }
 
-// OptimisticPut writes key if its modification revision is still expected; 0 expects that there is no such key.
+// OptimisticPut writes key if its modification revision is still expected; 0: if the key does not exist.
 func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
 	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	s.mu.Lock()
@@ -129,8 +128,8 @@ func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, exp
 	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, nil
 }
 
-// OptimisticDelete removes key if its modification revision is still expected. With 0 expected, and no such key, it
-// succeeds without making a revision, as in etcd.
+// OptimisticDelete removes key if its modification revision is still expected. If expected is 0 and the key does not
+// exist, it succeeds without a new revision, as in etcd.
 func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64,
 	opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
 	s.mu.Lock()
@@ -145,7 +144,7 @@ func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64
 	return kubernetes.DeleteResponse{KV: kv, Succeeded: ok, Revision: s.revision}, nil
 }
 
-// Put writes key unconditionally, as etcdctl would, and returns the new revision.
+// Put writes key unconditionally, like etcdctl, and returns the new revision.
 func (s *Store) Put(key string, value []byte) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +152,8 @@ func (s *Store) Put(key string, value []byte) int64 {
 	return s.revision
 }
 
-// Until returns another store with the same history up to rev: what a backup that was taken then is restored to. It has
-// no leases. The revision must not be gone.
+// Until returns a new store with the history up to rev, as if restored from a backup at rev. The new store has no
+// leases. Revision rev must not be gone.
 func (s *Store) Until(rev int64) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,9 +175,8 @@ func (s *Store) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.Lea
 	return s.lastLease, nil
 }
 
-// CompactHistory forgets every revision before rev. The error is ctx's, ErrCompacted if they are gone already,
-// ErrFutureRev if rev has not happened. Watches that are under way are not concerned, as in etcd once they have caught
-// up.
+// CompactHistory drops every revision before rev. Errors: ctx's, ErrCompacted if they are gone already, ErrFutureRev if
+// rev does not exist yet. Watches under way still receive their events, as in etcd once they have caught up.
 func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +192,8 @@ func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// expireLocked ends the leases whose time is over. The error is ctx's, or that the lease wanted does not exist.
+// expireLocked ends the leases whose time is over. Errors: ctx's, or ErrLeaseNotFound if the wanted lease does not
+// exist.
 func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -217,7 +216,7 @@ func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error
 	return nil
 }
 
-// readableLocked returns why rev cannot be read.
+// readableLocked returns the reason why rev cannot be read; nil: it can.
 func (s *Store) readableLocked(ctx context.Context, rev int64) error {
 	err := s.expireLocked(ctx, clientv3.NoLease)
 	switch {
@@ -239,13 +238,13 @@ func (s *Store) sinceLocked(rev int64) []revision {
 	return s.history[max(0, int64(len(s.history))-1-(s.revision-rev)):]
 }
 
-// getLocked returns key at rev, nil if there is none. It is not to be changed.
+// getLocked returns key at rev; nil: it does not exist. The caller must not change the result.
 func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
 	found, _ := s.sinceLocked(rev)[0].keys.Get(&mvccpb.KeyValue{Key: []byte(key)})
 	return found
 }
 
-// compareLocked is the If of a transaction, and its Else.
+// compareLocked is the If of a transaction, and with getOnFailure its Else.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
 	found := s.getLocked(key, s.revision)
 	if ok = found.GetModRevision() == expected; !ok && getOnFailure {
@@ -254,7 +253,7 @@ func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (cu
 	return current, ok
 }
 
-// commitLocked makes the next revision and queues its event for the watches. A deleted key must exist.
+// commitLocked makes the next revision and queues its event for the watches. A key to be deleted must exist.
 func (s *Store) commitLocked(key string, value []byte, deleted bool) {
 	before := s.getLocked(key, s.revision)
 	keys := s.sinceLocked(s.revision)[0].keys.Clone()

@@ -15,20 +15,20 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// progressInterval is how often an idle watch with progress notifications receives one: etcd's default.
+// progressInterval is the time between progress notifications to an idle watch: etcd's default.
 const progressInterval = 10 * time.Minute
 
-// watcher is one watch. What is pending is unbounded, as it is in etcd's client: a watch that does not read slows
+// watcher is one watch. Its pending responses are unlimited, as in etcd's client: a watch that does not read slows
 // nothing down.
 type watcher struct {
 	// Set by Watch, never changed.
 	store     *Store
-	key, end  string // [key, end)
-	from      int64  // the first revision of interest
-	stream    string // the watches of one stream receive progress together
+	key, end  string // the range [key, end)
+	from      int64  // the first revision to deliver
+	stream    string // RequestProgress serves all watches of one stream together
 	prevKV    bool
-	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: what waits, waits in pending
-	// sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all
+	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: responses wait in pending
+	// Sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all responses.
 	wake     chan struct{}
 	progress bool
 	group    routine.Group
@@ -38,15 +38,13 @@ type watcher struct {
 	done    bool // the last pending response is a cancellation
 }
 
-// Watch returns the changes of key, or of a range of keys, from a revision on. The channel is closed when ctx is
-// done, and after a response with an error: ErrCompacted if the revision is gone, or what [Store.FailWatches] was
-// given.
+// Watch returns the changes to a key or a range of keys, from a revision on. The channel is closed when ctx is done,
+// and after a response with an error: ErrCompacted if the revision is gone, or the error of [Store.FailWatches].
 func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
 		store: s, key: key, end: cmp.Or(string(op.RangeBytes()), key+"\x00"), from: op.Rev(),
-		prevKV: op.IsPrevKV(), progress: op.IsProgressNotify(),
-		stream:    streamOf(ctx),
+		prevKV: op.IsPrevKV(), progress: op.IsProgressNotify(), stream: streamOf(ctx),
 		responses: make(chan clientv3.WatchResponse),
 		wake:      make(chan struct{}, 1),
 	}
@@ -55,7 +53,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	return w.responses
 }
 
-// register chooses where the watch begins and lets it see everything from there on, as one step.
+// register chooses the watch's first revision, and adds all events from there on, in one step.
 func (s *Store) register(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +70,8 @@ func (s *Store) register(w *watcher) {
 	}
 }
 
-// RequestProgress sends every watch of ctx's stream the newest revision, after its pending events. As in etcd, none
-// receives it while one of them begins at a later revision.
+// RequestProgress sends the newest revision to every watch of ctx's stream, after its pending events. As in etcd, it
+// sends none while one of the watches begins at a later revision.
 func (s *Store) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +94,14 @@ func (s *Store) RequestProgress(ctx context.Context) error {
 	return nil
 }
 
-// streamOf returns the key by which etcd's client separates streams: the metadata of a request.
+// streamOf returns the key of a request's stream. Like etcd's client, it uses the request's metadata.
 func streamOf(ctx context.Context) string {
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	return fmt.Sprint(map[string][]string(sent))
 }
 
-// FailWatches ends every watch with an error of the given text, as etcd does when it loses its leader. The texts of
-// etcd's own errors come out as those errors: try rpctypes.ErrGRPCNoLeader.
+// FailWatches ends every watch with an error of this text, like an etcd that loses its leader. The texts of etcd's
+// errors become these errors: try rpctypes.ErrGRPCNoLeader.
 func (s *Store) FailWatches(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +110,7 @@ func (s *Store) FailWatches(reason string) {
 	}
 }
 
-// run delivers what is pending until ctx is done or the watch was cancelled.
+// run delivers pending responses until ctx is done or the watch is cancelled.
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.responses)
 	defer w.unregister()
@@ -158,7 +156,7 @@ func (w *watcher) unregister() {
 	delete(w.store.watches, w)
 }
 
-// take empties pending. done: no event will follow.
+// take empties pending. done reports that nothing will follow.
 func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
@@ -166,8 +164,8 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	return responses, w.done
 }
 
-// offerLocked lets the watch deliver what it wants of some revisions, without a previous state that is compacted, as
-// etcd does.
+// offerLocked adds the events of some revisions that the watch wants. Like etcd, it omits a previous state that is
+// compacted.
 func (w *watcher) offerLocked(made ...revision) {
 	var events []*clientv3.Event
 	for _, each := range made {
@@ -185,16 +183,16 @@ func (w *watcher) offerLocked(made ...revision) {
 	}
 }
 
-// wants reports whether the watch is about what was written; nil if nothing was.
+// wants reports whether written is in the watch's range; nil is the empty store's.
 func (w *watcher) wants(written *mvccpb.KeyValue) bool {
 	key := string(written.GetKey())
 	if written == nil || written.ModRevision < w.from {
 		return false
 	}
-	return key >= w.key && (key < w.end || w.end == "\x00") // which is how etcd spells "to the end of everything"
+	return key >= w.key && (key < w.end || w.end == "\x00") // etcd's spelling of an open end
 }
 
-// pendLocked stamps the response with the newest revision and wakes run.
+// pendLocked adds a response, with the newest revision, and wakes run.
 func (w *watcher) pendLocked(response clientv3.WatchResponse) {
 	if w.done {
 		return
@@ -203,11 +201,11 @@ func (w *watcher) pendLocked(response clientv3.WatchResponse) {
 	w.pending = append(w.pending, response)
 	select {
 	case w.wake <- struct{}{}:
-	default: // run has been woken already and has not yet looked
+	default: // run has not received the last wake yet
 	}
 }
 
-// cancelLocked makes response the last.
+// cancelLocked adds the watch's last response.
 func (w *watcher) cancelLocked(response clientv3.WatchResponse) {
 	w.pendLocked(response)
 	w.done = true

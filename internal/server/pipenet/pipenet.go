@@ -1,23 +1,27 @@
-// Package pipenet is a network without sockets: a listener and a dialer joined by net.Pipe. A goroutine that waits on
+// Package pipenet is a network without sockets: a listener and a dialer joined by net.Pipe. A goroutine that waits for
 // it is durably blocked in the sense of testing/synctest, so real net/http servers and clients can run in a bubble.
 package pipenet
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
+
+	"google.golang.org/grpc/test/bufconn"
+
+	"listwatch/internal/observe/routine"
 )
 
-// Listener hands the server's ends of pipes to Accept. Safe for concurrent use.
+// Listener gives the server's ends of pipes to Accept. It may be used from any goroutine.
 type Listener struct {
-	conns  chan net.Conn // sent by Dial, never closed; unbuffered: a Dial returns when its connection was accepted
+	conns  chan net.Conn // sent by Dial, never closed; unbuffered: Dial returns after Accept
 	done   chan struct{} // closed by Close
 	closed sync.Once
 }
-
-var _ net.Listener = (*Listener)(nil)
 
 // Listen returns a new listener.
 func Listen() *Listener {
@@ -34,13 +38,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close makes Accept fail and Dial be refused. Open connections stay open. It may be called more than once.
+// Close makes Accept and Dial fail. Open connections stay open. It may be called more than once.
 func (l *Listener) Close() error {
 	l.closed.Do(func() { close(l.done) })
 	return nil
 }
 
-// Addr returns an address in words.
+// Addr returns the listener's address, which is only a word.
 func (l *Listener) Addr() net.Addr { return addr{} }
 
 type addr struct{}
@@ -48,13 +52,14 @@ type addr struct{}
 func (addr) Network() string { return "pipe" }
 func (addr) String() string  { return "pipe" }
 
-// Dial connects to the listener. If the listener is closed, the connection is refused, as it would be by a host.
+// Dial connects to the listener. A closed listener refuses the connection, as a host would.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	server, client := net.Pipe()
 	return l.connect(ctx, server, client)
 }
 
-// connect hands the server its end of a connection, and returns the client's. Without a listener it is refused, too.
+// connect gives the server its end of a connection, and returns the client's. Without a listener the connection is
+// refused.
 func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
 	if l == nil {
@@ -70,8 +75,82 @@ func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Co
 	}
 }
 
-// Client returns an HTTP client whose every request goes to the listener, whatever host its URL names. The caller
-// calls CloseIdleConnections when done.
+// Client returns an HTTP client whose requests all go to the listener, whatever the URL's host. The caller calls
+// CloseIdleConnections when done.
 func (l *Listener) Client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: l.Dial}}
+}
+
+// Network is a host without sockets. It has one server at a time; all its clients connect to that one. The zero value
+// is ready. A Network may be used from any goroutine.
+type Network struct{ listener atomic.Pointer[Listener] }
+
+// Serve serves until ctx is done and every handler has ended. If serving fails earlier, Serve calls fail with the
+// error.
+func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
+	var serving routine.Group
+	var conns sync.WaitGroup // counts connections, each until its last handler has ended; added to before Serve returns
+	listener := Listen()
+	server := &http.Server{
+		Handler:     handler,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				conns.Add(1)
+			case http.StateClosed, http.StateHijacked: // the user of a hijacked connection closes it
+				conns.Done()
+			}
+		},
+	}
+	n.listener.Store(listener)
+	serving.Go(ctx, "pipenet.serve", func(ctx context.Context) {
+		if err := server.Serve(listener); ctx.Err() == nil {
+			fail(fmt.Errorf("serve: %w", err))
+		}
+	})
+	<-ctx.Done()
+	// Every handler ends soon: its request's context is done, and writes to the closed connection fail.
+	_ = server.Close()
+	serving.Wait()
+	conns.Wait()
+}
+
+// Client returns an HTTP client whose requests all go to the current server. Without a server, connections are refused.
+// The client does not request compression. The caller calls CloseIdleConnections when done.
+func (n *Network) Client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: n.dial, DisableCompression: true,
+		MaxIdleConnsPerHost: 16}}
+}
+
+// dial connects to the server. Before the first server, the listener is nil, and [Listener.connect] refuses.
+func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return n.listener.Load().Dial(ctx, network, address)
+}
+
+// socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end,
+// which Linux doubles. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
+const socketBuffers = 16 << 10
+
+// Lines returns a client like [Network.Client], and one whose connections buffer 16 KB of unread data, as sockets do.
+// The caller calls CloseIdleConnections of both when done.
+func (n *Network) Lines() (plain, buffered *http.Client) {
+	plain, buffered = n.Client(), n.Client()
+	buffered.Transport.(*http.Transport).DialContext = n.dialBuffered
+	return plain, buffered
+}
+
+func (n *Network) dialBuffered(ctx context.Context, _, _ string) (net.Conn, error) {
+	pair := bufconn.Listen(socketBuffers)
+	defer pair.Close()
+	accepted := make(chan net.Conn, 1) // sent once, by the goroutine, which ends with pair
+	go func() {
+		conn, _ := pair.Accept() // fails only if the dial below fails
+		accepted <- conn
+	}()
+	client, err := pair.DialContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return n.listener.Load().connect(ctx, <-accepted, client)
 }

@@ -3,7 +3,6 @@ package pipenet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -22,28 +20,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestHTTPStreamsInABubble(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		listener := Listen()
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for n := range 3 {
-				fmt.Fprintf(w, "%d", n)
-				http.NewResponseController(w).Flush()
-				time.Sleep(time.Minute) // fake time: costs nothing
-			}
-		})}
-		go server.Serve(listener)
-		client := listener.Client()
-		start := time.Now()
-		response := require.Value(client.Get("http://anywhere/"))(t)
-		body, err := io.ReadAll(response.Body)
-		assert.True(t, err == nil && string(body) == "012", "body: got %q, %v, want 012", body, err)
-		assert.Equal(t, 3*time.Minute, time.Since(start), "elapsed on the bubble's clock")
-		client.CloseIdleConnections()
-		server.Close()
-	})
-}
 
 func TestDialAfterCloseIsRefused(t *testing.T) {
 	listener := Listen()
@@ -71,7 +47,7 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 				t.Errorf("before the %s server: got %v, want refused", name, err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			ended := false // the stream's handler
+			ended := false // the stream's handler has ended
 			var serving sync.WaitGroup
 			serving.Go(func() {
 				n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +72,8 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 	})
 }
 
-// TestABufferedLineHoldsWhatASocketWould writes to a client that reads nothing, then reads half, and gives up.
+// TestABufferedLineHoldsWhatASocketWould writes to a client that first reads nothing, then reads some, and then closes
+// the body.
 func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var n Network

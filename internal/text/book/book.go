@@ -1,21 +1,8 @@
-// Package book turns the chapters into pages: prose by goldmark from the embedded README.md files, declarations pulled
-// by symbol from the embedded sources, so that what is read is what is running.
+// Package book turns the chapters into pages. goldmark renders the prose of the embedded README.md files; declarations
+// come, by symbol, from the embedded sources, so that readers see the code that runs.
 //
-//   - book.go: [New], which renders everything once; a [Book] does not change afterwards.
-//   - markdown.go: how goldmark is set up, the walk over one chapter's document, and what is rendered in a way of ours:
-//     a fence, an answer, and a quotation that begins with [!NOTE].
-//   - excerpt.go: a paragraph that is nothing but a link titled "code" becomes a declaration.
-//   - drawing.go: an image becomes part of the page.
-//   - part.go: words that mean a part of the stage.
-//   - links.go: links between chapters, documents and files, as the book's own addresses.
-//   - highlight.go: Go source as HTML, line by line.
-//   - site.go: the declarations that report moments, for the page.
-//   - places.go: what a search can lead to.
-//   - concept.go: the pages of one screen.
-//   - made.go: the pages that are made: of our symbols beside upstream's, of what differs, and the handout.
-//
-// Prose is ours, but it is rendered as if it were not: raw HTML is dropped and everything is escaped, so that the
-// page's Content-Security-Policy needs no exception. Nothing is fetched, at build time or when read.
+// The prose is ours, but the package renders it like a stranger's: it drops raw HTML and escapes everything, so that
+// the page's Content-Security-Policy needs no exception. It fetches nothing, neither for a build nor for a reader.
 //
 // There is no goroutine and no lock in this package.
 package book
@@ -38,16 +25,16 @@ import (
 // Root is the path of the contents page; chapters lie directly below it.
 const Root = "/book/"
 
-// Book is every chapter and every document, rendered.
+// Book holds every chapter and every document, rendered.
 type Book struct {
 	Chapters  []*Chapter
-	Documents []*Chapter // those of docs/, by name: of a chapter they have Title, Path, Contents and HTML
-	Concepts  []*Chapter // pages of one screen, directly below [Root], as documents are
+	Documents []*Chapter // the documents of docs/, by name; they have only Title, Path, Contents and HTML
+	Concepts  []*Chapter // the pages of one screen, directly below [Root]
 	declared  []Place
-	Problems  error // all that the chapters get wrong, joined, each with file and line; nil if all is well
+	Problems  error // all errors in the chapters, joined, each with file and line; nil if there are none
 }
 
-// Documents is the path below which they lie, each under its name without ".md".
+// Documents is the path below which the documents lie, each under its name without ".md".
 const Documents = Root + "docs/"
 
 // Chapter is one chapter, rendered.
@@ -57,13 +44,13 @@ type Chapter struct {
 	Path     string    // "/book/06-cacher"
 	Question string    // the first paragraph of the section "The question", as plain text; "" if there is none
 	Contents []Heading // the sections, in order
-	HTML     string    // everything below the title; safe to be shown as it is
+	HTML     string    // everything below the title; safe to show
 	Files    []*File   // the chapter's Go files, tests last
 	Previous *Chapter  // nil for the first
 	Next     *Chapter  // nil for the last
 }
 
-// first is 1 for the document that is read before all others.
+// first returns 1 for the document that readers open before all others.
 func first(doc string) int {
 	if doc == "OVERVIEW.md" {
 		return 1
@@ -71,7 +58,7 @@ func first(doc string) int {
 	return 0
 }
 
-// Document returns the document of a name, such as "WHERE"; nil if there is none.
+// Document returns the document called name, such as "WHERE"; nil if there is none.
 func (b *Book) Document(name string) *Chapter {
 	i := slices.IndexFunc(b.Documents, func(doc *Chapter) bool { return doc.Path == Documents+name })
 	if i < 0 {
@@ -87,18 +74,18 @@ type Heading struct {
 	Text  string
 }
 
-// File is a whole source file, for reading around a declaration.
+// File is a whole source file, for readers who want to see more than a declaration.
 type File struct {
 	Name string // "dispatch.go"
 	Path string // "/book/06-cacher/dispatch.go"
 	Test bool
-	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to be shown as it is
+	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to show
 }
 
 // New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and
-// with them what is collected from the lines about upstream. What a chapter gets wrong (an unknown symbol, a dead link)
-// does not keep the rest from being read: it is shown as a gap in its place and listed in [Book.Problems]. The error is
-// for sources that cannot be read at all.
+// the documents that it generates from them. An error in a chapter (an unknown symbol, a dead link) leaves the rest
+// readable: the page shows a gap in its place, and [Book.Problems] lists it. New returns an error only for sources that
+// it cannot read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {
@@ -149,12 +136,12 @@ func New(fsys, docs fs.FS) (*Book, error) {
 	return book, nil
 }
 
-// editor renders chapters and collects what is wrong with them.
+// editor renders chapters and collects the errors in them.
 type editor struct {
 	// Set by newEditor, never changed.
 	fsys fs.FS
 	tree *source.Tree
-	told map[string]string // by "06-cacher/dispatch.go:88": the point that the line reports
+	told map[string]string // by "06-cacher/dispatch.go:88": the point that this line reports
 	docs []string          // names of the documents
 
 	problems []error
@@ -173,7 +160,7 @@ func isPoint(name string) bool {
 	return ok
 }
 
-// problem notes what is wrong at a line of a file; line 0 means the file as a whole.
+// problem notes an error at a line of a file; line 0 means the file as a whole.
 func (e *editor) problem(where string, line int, format string, args ...any) {
 	if line > 0 {
 		where = fmt.Sprintf("%s:%d", where, line)
@@ -195,7 +182,7 @@ func (e *editor) chapter(entry chapters.Chapter) *Chapter {
 	return chapter
 }
 
-// files highlights every Go file of a folder, tests after the rest.
+// files highlights every Go file of a folder, the tests last.
 func (e *editor) files(folder string) []*File {
 	var all []*File
 	for _, pkg := range e.tree.Packages {

@@ -22,7 +22,6 @@ import (
 	"listwatch/docs"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
-	"listwatch/internal/observe/probe"
 	"listwatch/internal/observe/rules"
 	"listwatch/internal/text/source"
 )
@@ -235,10 +234,10 @@ func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	assert.NoError(t, book.Problems)
 }
 
-// chapterMinutes is the longest that a chapter may take, with its exercises.
+// chapterMinutes is how long a chapter may take, with its exercises.
 const chapterMinutes = 60
 
-// chapterLimits are chapters that have another limit.
+// chapterLimits has the chapters with other limits.
 var chapterLimits = map[int]int{6: 50, 14: 70, 15: 20}
 
 // bookWords is how many words of prose and tables the chapters may have together.
@@ -260,15 +259,17 @@ func TestChaptersAreReadInAnHour(t *testing.T) {
 }
 
 var (
-	folded  = regexp.MustCompile(`(?s)<details class="answer"><summary>All of .*?</details>`)
-	asked   = regexp.MustCompile(`<summary>Answer|"><code><span class="prompt">`)
+	folded = regexp.MustCompile(`(?s)<details class="answer"><summary>All of .*?</details>`)
+	asked  = regexp.MustCompile(`<summary>Answer(?:</summary>\s*<pre class="session" tabindex="0"><code>)?` +
+		`|"><code><span class="prompt">`)
 	comment = regexp.MustCompile(`<span class="c">// ?([^<]*)</span>`)
 	codes   = regexp.MustCompile(`(?s)<pre class="code".*?</pre>`)
 	quoted  = regexp.MustCompile(`(?s)<(figcaption|pre|summary|svg)\b.*?</(figcaption|pre|summary|svg)>`)
 )
 
-// minutes is how long a page takes a reader who wants to understand: 220 words of prose a minute, 180 of comments, 12
-// lines of code, and two minutes for each question and each session. What is folded as a whole is left out.
+// minutes returns how long a page takes a reader who wants to understand it: 220 words of prose a minute, 180 of
+// comments, 12 lines of code, and two minutes for each question and each session, except one that begins an answer. It
+// leaves out what is folded as a whole.
 func minutes(page string) float64 {
 	page = folded.ReplaceAllString(page, "")
 	code := strings.Join(codes.FindAllString(page, -1), "")
@@ -286,7 +287,8 @@ func minutes(page string) float64 {
 	return float64(prose)/220 + float64(said)/180 + float64(lines)/12 + 2*float64(len(asked.FindAllString(page, -1)))
 }
 
-// TestEachChapterEndsWithWhatOneKnows: in three lines. What is in an appendix is not on the way.
+// TestEachChapterEndsWithWhatOneKnows: each chapter ends with what a reader now knows, in three lines. An appendix need
+// not.
 func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
 		text, _, _ := strings.Cut(read(t, chapter.Folder+"/README.md"), "\n## Appendix\n")
@@ -296,7 +298,8 @@ func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	}
 }
 
-// TestTheShortWholeHasEachPromiseOnce: in fifteen minutes, a minute for each of its six pictures.
+// TestTheShortWholeHasEachPromiseOnce: the short whole takes fifteen minutes, one for each of its six pictures
+// included.
 func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	whole := book.Documents[0]
@@ -310,8 +313,8 @@ func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	assert.True(t, got <= 15, "it takes %.1f minutes", got)
 }
 
-// docsPages and docsWords are how many pages docs/ may have, and how many words of prose and tables. CHANGES is one
-// more, and counted in neither.
+// docsPages and docsWords are how many pages docs/ may have, and how many words of prose and tables. CHANGES counts in
+// neither.
 const (
 	docsPages = 15
 	docsWords = 29_000
@@ -344,13 +347,13 @@ func TestTheDocumentsAreFewAndShort(t *testing.T) {
 	assert.True(t, words <= docsWords, "%d words, want at most %d", words, docsWords)
 }
 
-// said counts the words of prose and tables of a page: code and drawings have none.
+// said counts the words of prose and tables in a page, without code and drawings.
 func said(page string) int {
 	return len(strings.Fields(html.UnescapeString(tags.ReplaceAllString(quoted.ReplaceAllString(page, ""), ""))))
 }
 
-// columns is how wide a line of an excerpt may be. Exempt are lines that have to be one: those that report a moment,
-// and those that name upstream's counterpart.
+// columns is how wide a line of an excerpt may be. Lines that report a moment or name upstream's counterpart may be
+// longer, because they cannot be broken.
 const columns = 96
 
 func TestExcerptsFitTheirBox(t *testing.T) {
@@ -375,7 +378,7 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 	assert.True(t, lines >= 1000, "looked at %d lines only", lines)
 }
 
-// A first try is what a reader can take in before the question. Comments, and the bubble around it, do not count.
+// A reader takes in a first try before the question, so it is short. Comments, and the bubble around it, do not count.
 func TestAFirstTryIsShort(t *testing.T) {
 	tries, err := fs.Glob(chapters.FS(), "*/first_try_test.go")
 	require.True(t, err == nil && len(tries) >= 13, "found %d files of first tries, %v", len(tries), err)
@@ -397,8 +400,8 @@ var (
 	firstTry = regexp.MustCompile(`(?m)^\[(\w+)\]\((first_try_test\.go) "(code|output)"\)\n`)
 )
 
-// On a forge a link is all that it has of a declaration. So a first try, which a reader has to see before the question,
-// and its output stand below their links, too.
+// On a forge the reader of a first try has only the link. So its code, which a reader has to see before the question,
+// and its output are below their links, too.
 func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
 	tries := 0
@@ -413,7 +416,7 @@ func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 			code, prints := cutOutput(decl.Src)
 			shown := "go\n" + code
 			if prints != "" {
-				shown += "\n}" // which is below the output
+				shown += "\n}" // the brace that follows the output
 			}
 			if match[3] == "output" {
 				shown = "text\n" + prints
@@ -497,17 +500,16 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 	}
 }
 
-// TestWordsAreMarkedOnceInASection: in prose, as code and as a link, but in no heading, no sample and no chapter where
-// they mean another thing.
+// TestWordsAreMarkedOnceInASection: the book marks a word in prose, as code and as a link, but not in a heading, in a
+// sample, or in a chapter where it means another thing.
 func TestWordsAreMarkedOnceInASection(t *testing.T) {
 	readme :=
 		"# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the " +
 			"ring](../06-cacher/README.md#more) is incoming,\nnot `incoming` itself.\n" +
 			"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. An indexer; " +
 			"earrings.\n"
-	b, err := New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)},
-		"06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil)
-	require.NoError(t, err)
+	b := require.Value(New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)},
+		"06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil))(t)
 	html := b.Chapters[0].HTML
 	got := regexp.MustCompile(`<span data-part="[^>]*>.*?</span>`).FindAllString(html, -1)
 	want := []string{
@@ -520,38 +522,6 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html, "")
 	assert.True(t, strings.Contains(plain, "The ring feeds input, and the Ring and input again.\n") &&
 		strings.Contains(plain, "in two rings\nof words."), "the text has changed: %s", plain)
-}
-
-// ofTheProgram are the points that no chapter reports: they tell of the program around the machinery, and have no page.
-var ofTheProgram = map[probe.Point]bool{
-	probe.KnobTurned: true, probe.CommandEnded: true, probe.EtcdLookedAt: true, probe.EtcdFailed: true,
-	probe.ProgramStopped: true, probe.WatcherSummed: true,
-}
-
-func TestEveryPointIsALineOfADeclaration(t *testing.T) {
-	sites := require.Value(Sites(chapters.FS()))(t)
-	for _, point := range probe.Points() {
-		site := sites[point.String()]
-		if ofTheProgram[point] {
-			assert.True(t, site == nil, "%s: a chapter reports it, in %+v", point, site)
-			continue
-		}
-		if site == nil {
-			t.Errorf("%s: no declaration reports it", point)
-			continue
-		}
-		line := site.LineOf(point.String())
-		if line < site.From || line >= site.From+len(site.Lines) {
-			t.Errorf("%s: line %d is not within %s, [%d, %d)", point, line, site.Symbol, site.From, site.From+
-				len(site.Lines))
-			continue
-		}
-		text := site.Lines[line-site.From]
-		assert.True(t, strings.Contains(text, point.String()), "%s: line %d of %s is %q", point, line, site.File.Path,
-			text)
-		assert.True(t, site.Decl.Line() >= site.From && site.Decl.Line() <= line,
-			"%s: %s is declared at %d, reported at %d", point, site.Symbol, site.Decl.Line(), line)
-	}
 }
 
 func TestLinesAboutUpstreamAreCollected(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	pipeline "listwatch/chapters/15-pipeline"
+	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/require"
@@ -22,10 +23,10 @@ import (
 	"listwatch/internal/server/mvcc"
 )
 
-// mostWords is what a concept may say itself. All else is told in the book: no fact has two homes.
+// mostWords is how many words a concept may have of its own. The book has all else: no fact has two homes.
 const mostWords = 60
 
-// TestAConceptSaysLittleAndShowsAll: each exchange is what the server answers, whole; with -update it is written.
+// TestAConceptSaysLittleAndShowsAll: each exchange is the server's whole answer. With -update the test writes it.
 func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	all := Concepts()
 	assert.True(t, len(all) >= 15, "%d concepts", len(all))
@@ -48,13 +49,13 @@ func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	}
 }
 
-// uid is what is another one in each run, and takes.
+// uid matches the only part of an answer that differs in each run.
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// played begins a server in a bubble, sends it the requests before, and returns the whole answer to the last.
+// played starts a server in a bubble, sends it the requests before, and returns the whole answer to the last request.
 func played(t *testing.T, before []string, last string) (answer string) {
 	bubble.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // the bubble's
+		clk := clock.RealClock{} // the bubble's clock
 		server := require.Value(pipeline.NewServer(pipeline.ServerConfig{Client: mvcc.New(clk),
 			Handler: apiserver.Handler(nil), Clock: clk, UseWatchList: true, RingCapacity: 4}))(t)
 		stop := bubble.Go(t, "server", func(ctx context.Context) { server.Run(ctx) })
@@ -62,7 +63,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, request := range before {
-			if later, ok := strings.CutPrefix(request, "later "); ok { // while the last one is answered
+			if later, ok := strings.CutPrefix(request, "later "); ok { // sent during the answer to the last request
 				time.AfterFunc(2*time.Second, func() { answered(t, server.Handler(), later) })
 				continue
 			}
@@ -72,7 +73,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 		time.Sleep(time.Second)
 		w := answered(t, server.Handler(), last)
 		var head strings.Builder
-		w.Result().Header.WriteSubset(&head, map[string]bool{"Audit-Id": true, "Date": true})
+		_ = w.Result().Header.WriteSubset(&head, map[string]bool{"Audit-Id": true, "Date": true})
 		answer = fmt.Sprintf("HTTP/1.1 %d %s\n%s\n%s", w.Code, http.StatusText(w.Code),
 			strings.ReplaceAll(head.String(), "\r", ""), strings.TrimSpace(w.Body.String())+"\n")
 		answer = uid.ReplaceAllString(answer, "0a1b2c3d-0a1b-4a1b-8a1b-0a1b2c3d4e5f")
@@ -80,16 +81,13 @@ func played(t *testing.T, before []string, last string) (answer string) {
 	return answer
 }
 
-// answered sends "VERB /path {body}", and waits for the end of what comes.
+// answered sends the request "VERB /path {body}", and returns the answer when it has ended.
 func answered(t *testing.T, server http.Handler, request string) *httptest.ResponseRecorder {
 	verb, rest, _ := strings.Cut(request, " ")
 	target, body, _ := strings.Cut(rest, " ")
-	r := httptest.NewRequestWithContext(t.Context(), verb, target, strings.NewReader(body))
-	r.Header.Set("Content-Type", map[string]string{"PATCH": "application/merge-patch+json"}[verb])
-	if verb != http.MethodPatch {
-		r.Header.Set("Content-Type", "application/json")
+	contentType := "application/json"
+	if verb == http.MethodPatch {
+		contentType = "application/merge-patch+json"
 	}
-	w := httptest.NewRecorder()
-	server.ServeHTTP(w, r)
-	return w
+	return (&apitest.API{T: t, Handler: server}).Do(verb, target, body, "Content-Type", contentType)
 }

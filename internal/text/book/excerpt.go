@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// excerpt replaces a paragraph that asks for a declaration and reports whether it was one. It asks by a link that is
-// alone in it, which on a forge leads to the file:
+// excerpt replaces a paragraph that consists of a link to a declaration, and reports whether it did. On a forge the
+// link leads to the file:
 //
 //	[Cacher.dispatchEvents](dispatch.go "code")       the declaration; an Example ends before its output
 //	[Cacher](cacher.go "code incoming dispatching")   of a struct, the fields that the text has named
@@ -42,13 +43,13 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 	} else if how == "output" && d.answer == nil {
 		out = `<details class="answer"><summary>What it prints</summary>` + "\n" + out + "\n</details>"
 	}
-	paragraph.RemoveChild(paragraph, link) // it is no link any more
+	paragraph.RemoveChild(paragraph, link) // nothing of the link is left in the page
 	paragraph.Parent().ReplaceChild(paragraph.Parent(), paragraph, readyBlock("%s", out))
 	return true
 }
 
-// quoted returns as HTML what is asked for of a declaration in this chapter's folder or, by "../04-watchcache/x.go", in
-// another's.
+// quoted returns the HTML of a declaration in this chapter's folder or, by "../04-watchcache/x.go", in another
+// chapter's.
 func (d *document) quoted(symbol, file, how string, fields []string) (string, error) {
 	target := path.Join(d.chapter.Folder, file)
 	pkg := cmp.Or(d.editor.tree.Holding(target), d.editor.tree.In(path.Dir(target)))
@@ -73,25 +74,25 @@ func (d *document) quoted(symbol, file, how string, fields []string) (string, er
 	return d.figure(decl, code, left), err
 }
 
-// printed is what stands in front of a line of an Example's output.
+// printed matches the beginning of a line of an Example's output, up to the text.
 var printed = regexp.MustCompile(`(?m)^[ \t]*(?:// ?)?`)
 
-// cutOutput parts the code of an Example from what it prints. What is no Example prints nothing.
+// cutOutput separates the code of an Example from its output. Any other declaration has no output.
 func cutOutput(src string) (code, prints string) {
 	code, prints, _ = strings.Cut(src, "\t// Output:")
 	prints = printed.ReplaceAllString(strings.TrimSuffix(prints, "}"), "")
 	return strings.TrimRight(code, "\n"), strings.Trim(prints, "\n")
 }
 
-// figure returns a declaration as HTML: where it stands, its counterpart upstream, and the lines of its code, but for
-// those that are left out, by number.
+// figure returns a declaration as HTML: its place, its counterpart upstream, and the lines of its code, except those
+// whose numbers are in left.
 func (d *document) figure(decl *source.Decl, code string, left map[int]bool) string {
 	symbol := html.EscapeString(decl.Symbol)
 	where := fmt.Sprintf("%s:%d", path.Base(decl.File.Path), decl.Line())
 	href := fmt.Sprintf("%s%s#L%d", Root, decl.File.Path, decl.Line())
 	id := fmt.Sprintf(` id="%s"`, symbol)
 	if len(left) > 0 {
-		id = "" // the whole declaration has it
+		id = "" // the figure of the whole declaration has the id
 	}
 	var shown strings.Builder
 	for i, line := range d.editor.code(decl.File.Path, code, decl.From, false) {
@@ -112,7 +113,7 @@ func (d *document) figure(decl *source.Decl, code string, left map[int]bool) str
 // elided stands for the fields of a struct that an excerpt leaves out.
 const elided = "<span class=\"l\" data-n=\"⋮\"><span class=\"c\">\t…</span>\n</span>"
 
-// upstreamHTML writes where the real thing stands.
+// upstreamHTML returns links to the upstream counterparts.
 func upstreamHTML(list []source.Upstream) string {
 	var all []string
 	for _, upstream := range list {
@@ -128,3 +129,31 @@ func upstreamHTML(list []source.Upstream) string {
 	}
 	return `<span class="upstream">upstream ` + strings.Join(all, ", ") + "</span>"
 }
+
+// drawing replaces an image with the content of its SVG file. A forge shows the file with its own style, in light or
+// dark. In the book the drawing is part of the page: it has the page's colours, and its parts are parts of the stage.
+func (d *document) drawing(image *ast.Image) {
+	file := string(image.Destination)
+	if path.Ext(file) != ".svg" {
+		d.problem(image, "an image: draw it as an SVG file, or in a code fence")
+		return
+	}
+	svg, err := fs.ReadFile(d.editor.fsys, strings.TrimPrefix(path.Join(path.Dir(d.name), file), "chapters/"))
+	drawn := withoutStyle.ReplaceAllString(string(svg), "")
+	if more := beyondDrawing.FindString(drawn); err == nil && more != "" {
+		err = fmt.Errorf("a drawing has no %q", more)
+	}
+	if err != nil {
+		d.problem(image, "%s: %w", file, err)
+		return
+	}
+	image.Parent().ReplaceChild(image.Parent(), image, ready(
+		`<span class="drawn" role="img" tabindex="0" aria-label="%s">%s</span>`,
+		html.EscapeString(d.text(image)), drawn))
+}
+
+// withoutStyle matches what only a forge needs: the style, and a background.
+var withoutStyle = regexp.MustCompile(`(?s)<style>.*?</style>\s*|<rect class="ground"[^>]*/>\s*`)
+
+// beyondDrawing matches what the page's Content-Security-Policy would refuse.
+var beyondDrawing = regexp.MustCompile(`(?i)<(script|style|image|a|use|foreignObject)\b|\s(style|href|on\w+)=`)

@@ -6,12 +6,16 @@ import (
 	"go/scanner"
 	"go/token"
 	"html"
+	"io/fs"
+	"path"
 	"strings"
+
+	"listwatch/internal/text/source"
 )
 
-// code renders Go source as HTML, a span of class "l" for each line. first is the number of the first line in file, by
-// which lines that report a moment are recognized; they get the class "told" and are shown quieter. Code inside prose
-// is in no file, and has no numbers: first is 0. Lines of a whole file can be linked to.
+// code renders Go source as HTML, a span of class "l" for each line. first is the number of src's first line in file:
+// by it, code recognizes lines that report a moment, and gives them the class "told", which the page shows quieter.
+// Code in prose belongs to no file and has no numbers; its first is 0. whole gives each line an anchor.
 func (e *editor) code(file, src string, first int, whole bool) []string {
 	lines := highlight(src)
 	for i, line := range strings.Split(src, "\n") {
@@ -21,7 +25,7 @@ func (e *editor) code(file, src string, first int, whole bool) []string {
 			attributes = fmt.Sprintf(`class="l told" data-point="%s"`, point)
 		}
 		if tabs := len(line) - len(strings.TrimLeft(line, "\t")); tabs > 0 && first > 0 && !whole {
-			attributes += fmt.Sprintf(` data-tabs="%d"`, tabs) // what goes on below it begins there
+			attributes += fmt.Sprintf(` data-tabs="%d"`, tabs) // if the line wraps, the page indents the rest as far
 		}
 		if whole {
 			attributes += fmt.Sprintf(` id="L%d"`, n)
@@ -34,8 +38,8 @@ func (e *editor) code(file, src string, first int, whole bool) []string {
 	return lines
 }
 
-// highlight splits Go source into lines of HTML. Everything is escaped; with the tags taken out again, the lines are
-// the source to the byte. Text that is not Go comes out whole, merely with less colour.
+// highlight splits Go source into lines of HTML. It escapes everything; without the tags, the lines equal the source to
+// the byte. Text that is not Go comes out whole, with less colour.
 func highlight(src string) []string {
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner
@@ -44,21 +48,21 @@ func highlight(src string) []string {
 	var out strings.Builder
 	done := 0 // src[:done] has been painted
 	before := token.ILLEGAL
-	method := false // between the func at the beginning of a line and the name it declares
+	method := false // whether s is between a func at the beginning of a line and the name that it declares
 	for {
 		pos, tok, literal := s.Scan()
 		if tok == token.EOF {
 			break
 		}
 		if tok == token.SEMICOLON && literal != ";" {
-			continue // put in by the scanner at the end of a line
+			continue // the scanner adds one at the end of a line
 		}
-		at := max(file.Offset(pos), done) // what is no UTF-8 is longer as a literal than in the source
+		at := max(file.Offset(pos), done) // invalid UTF-8 is longer in a literal than in the source
 		text := literal
 		if text == "" {
 			text = tok.String()
 		}
-		end := min(at+len(text), len(src)) // carriage returns are missing from literals: the rest comes uncoloured
+		end := min(at+len(text), len(src)) // literals lack carriage returns, so the rest of one gets no colour
 		paint(&out, "", src[done:at])
 		class := classOf(tok, literal, before)
 		if tok == token.FUNC {
@@ -74,7 +78,7 @@ func highlight(src string) []string {
 	return strings.Split(out.String(), "\n")
 }
 
-// classOf returns the CSS class of a token, "" for none. before is the token in front of it.
+// classOf returns the CSS class of a token, "" for none. before is the previous token.
 func classOf(tok token.Token, literal string, before token.Token) string {
 	switch {
 	case tok == token.COMMENT:
@@ -93,7 +97,7 @@ func classOf(tok token.Token, literal string, before token.Token) string {
 	return ""
 }
 
-// paint writes escaped text in a span, or in one for each of its lines: no span reaches over one.
+// paint writes escaped text in a span of class. If the text has several lines, each gets a span of its own.
 func paint(out *strings.Builder, class, text string) {
 	text = html.EscapeString(text)
 	if class != "" {
@@ -101,4 +105,44 @@ func paint(out *strings.Builder, class, text string) {
 		text = begin + strings.ReplaceAll(text, "\n", end+"\n"+begin) + end
 	}
 	out.WriteString(text)
+}
+
+// Site is a declaration that reports moments, for the page, which shows it next to the picture.
+type Site struct {
+	*source.Decl
+	Lines  []string       // highlighted HTML; the first line has the number From; safe to show
+	Points map[int]string // the reported points, by line number
+}
+
+// LineOf returns the line that reports a point, 0 if none does.
+func (s *Site) LineOf(point string) int {
+	for line, reported := range s.Points {
+		if reported == point {
+			return line
+		}
+	}
+	return 0
+}
+
+// Sites returns, by the name of each point, the declaration that reports the point in the sources of fsys, which is
+// laid out as [chapters.FS]. Several points may share a declaration.
+func Sites(fsys fs.FS) (map[string]*Site, error) {
+	tree, err := source.Parse(fsys)
+	if err != nil {
+		return nil, err
+	}
+	sites := make(map[string]*Site)
+	byDecl := make(map[*source.Decl]*Site)
+	for _, mention := range tree.Mentions(isPoint) {
+		decl, err := mention.Package.Find(mention.Function, path.Base(mention.File.Path))
+		if mention.Method == "" || err != nil {
+			continue // not a report, or one outside any function: the policy tests reject both
+		}
+		if byDecl[decl] == nil {
+			byDecl[decl] = &Site{decl, highlight(strings.TrimSuffix(decl.Src, "\n")), make(map[int]string)}
+		}
+		byDecl[decl].Points[mention.Line] = mention.Point
+		sites[mention.Point] = byDecl[decl]
+	}
+	return sites, nil
 }

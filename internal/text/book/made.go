@@ -2,18 +2,21 @@ package book
 
 import (
 	"cmp"
+	"embed"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"listwatch/internal/text/source"
 )
 
-// collected are the documents that are made, by name: two from the lines about upstream in the sources of the chapters,
-// one from two other documents.
+// collected has the functions that generate documents, by name: two from the lines about upstream in the sources of the
+// chapters, one from two other documents.
 var collected = map[string]func(chapters *source.Tree, docs fs.FS) ([]byte, error){
 	"MAP.md": symbolsPage, "DIFFERENCES.md": differencesPage, "HANDOUT.md": handout,
 }
@@ -37,7 +40,7 @@ internal/check/compat check the right columns against the real modules.
 	})
 }
 
-// differencesPage lists what we left out or do in another way.
+// differencesPage lists what we left out or do differently.
 func differencesPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 	return page(tree, `# What differs from upstream
 
@@ -52,7 +55,7 @@ the last sections of its README; "git grep Differs: internal" finds what stands 
 	})
 }
 
-// page begins with a text and goes on with a section for each chapter that has notes: a head, and the line of each.
+// page returns the text, and a section for each chapter that has notes: head, and the line of each note.
 func page(tree *source.Tree, text, head string, line func(source.Note) string) ([]byte, error) {
 	var out strings.Builder
 	out.WriteString(text)
@@ -70,7 +73,7 @@ func page(tree *source.Tree, text, head string, line func(source.Note) string) (
 	return []byte(out.String()), nil
 }
 
-// ours names our side of a note and leads to its file.
+// ours returns the name of our side of a note, as a link to its file.
 func ours(note source.Note) string {
 	return fmt.Sprintf("[`%s`](../chapters/%s)", cmp.Or(note.Symbol, "package "+note.Package.Name), note.File.Path)
 }
@@ -96,16 +99,94 @@ func handout(_ *source.Tree, docs fs.FS) ([]byte, error) {
 	keys := between(string(workshop), "## Keys\n", "\n## ")
 	text := "# List-watch on two pages\n\n```\n" + drawing + "```\n\n## Keys of the page\n" + keys + "\n---\n\n" +
 		"## My guesses\n\nFirst guess, then look. [WORKSHOP.md](WORKSHOP.md#answers) has the answers.\n\n" +
-		"| | question | my guess |\n|---|---|---|\n" // the rule begins the second page
+		"| | question | my guess |\n|---|---|---|\n" // the rule above begins the second page
 	for _, each := range workshopQuestion.FindAllStringSubmatch(string(workshop), -1) {
 		text += "| " + each[1] + " | " + each[2] + " | |\n"
 	}
 	return []byte(text), errors.Join(noMap, noPlan)
 }
 
-// between returns what stands between the first start in text and the next end.
+// between returns the text between the first start and the next end.
 func between(text, start, end string) string {
 	_, text, _ = strings.Cut(text, start)
 	text, _, _ = strings.Cut(text, end)
 	return text
+}
+
+//go:embed concepts/*.txt
+var concepts embed.FS
+
+// Concept is a page of one screen with a lasting address: what a client must do, where the book explains that, and one
+// recorded exchange with the whole answer.
+type Concept struct {
+	Name     string // the name of the page: "410"
+	Title    string
+	Says     string
+	Sections []string // addresses of sections of the book
+	Before   []string // requests before the exchange: "POST /api/v1/… {…}"; "later …" is sent during it
+	Exchange string   // the first line is the request
+}
+
+// Concepts returns every concept, by name.
+func Concepts() []Concept {
+	names, _ := fs.Glob(concepts, "concepts/*.txt") // no error: the pattern is well formed
+	all := make([]Concept, 0, len(names))
+	for _, name := range names {
+		text, _ := concepts.ReadFile(name) // no error: the file was listed
+		head, rest, _ := strings.Cut(string(text), "\n-- before --\n")
+		before, exchange, _ := strings.Cut(rest, "-- exchange --\n")
+		parts := strings.Split(head, "\n\n")
+		all = append(all, Concept{strings.TrimSuffix(path.Base(name), ".txt"), parts[0], parts[1],
+			strings.Fields(parts[2]), lines(before), exchange})
+	}
+	return all
+}
+
+// lines returns the lines of a text that are not empty.
+func lines(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+}
+
+// page returns the book's page of a concept.
+func (b *Book) page(c Concept) (*Chapter, error) {
+	page := &Chapter{Title: c.Title, Path: Root + c.Name}
+	var out strings.Builder
+	fmt.Fprintf(&out, "<p>%s</p>\n<ul>\n", spans(c.Says))
+	for _, at := range c.Sections {
+		title, heading := b.heading(at)
+		if title == "" {
+			return nil, fmt.Errorf("concept %s: there is no section %s", c.Name, at)
+		}
+		fmt.Fprintf(&out, "<li><a href=\"%s\">%s</a> <span class=\"where\">%s</span></li>\n", at,
+			html.EscapeString(heading), html.EscapeString(title))
+	}
+	fmt.Fprintf(&out, "</ul>\n<pre class=\"session exchange\" tabindex=\"0\">%s</pre>\n",
+		html.EscapeString(strings.TrimSpace(c.Exchange)))
+	page.HTML = out.String()
+	return page, nil
+}
+
+// spans returns a sentence as HTML, with its code marked.
+func spans(text string) string {
+	pieces := strings.Split(html.EscapeString(text), "`")
+	for i := 1; i < len(pieces); i += 2 {
+		pieces[i] = "<code>" + pieces[i] + "</code>"
+	}
+	return strings.Join(pieces, "")
+}
+
+// heading returns the title of a section's page and the section's heading; "" if there is no such section.
+func (b *Book) heading(at string) (title, heading string) {
+	file, id, _ := strings.Cut(at, "#")
+	for _, page := range slices.Concat(b.Chapters, b.Documents) {
+		i := slices.IndexFunc(page.Contents, func(h Heading) bool { return h.ID == id })
+		switch {
+		case page.Path != file:
+		case id == "":
+			return page.Title, page.Title
+		case i >= 0:
+			return page.Title, page.Contents[i].Text
+		}
+	}
+	return "", ""
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown sets goldmark up for one chapter: tables, bare links, headings with anchors, and our own nodes. Raw HTML
-// is dropped, which is goldmark's default.
+// newMarkdown sets goldmark up for one chapter: tables, bare links, headings with anchors, and our own nodes. goldmark
+// drops raw HTML by default.
 func newMarkdown(d *document) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(
-			// A style attribute would be refused by the page's Content-Security-Policy.
+			// The page's Content-Security-Policy would refuse a style attribute.
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
 			extension.Linkify,
 		),
@@ -37,16 +37,17 @@ func newMarkdown(d *document) goldmark.Markdown {
 	)
 }
 
-// document is one README on its way to a page. It is goldmark's transformer and renderer for the nodes that are ours.
+// document is one README while it becomes a page. It is goldmark's transformer, and goldmark's renderer for our own
+// nodes.
 type document struct {
 	editor  *editor
 	chapter *Chapter
-	name    string // from the root of the repository
+	name    string // the path from the root of the repository
 	src     []byte
 
-	mentioned map[*Part]int   // in which section last; the first is 0
+	mentioned map[*Part]int   // the section that mentioned a part last, by number; the first is 0
 	named     map[string]bool // the ids of rows and questions
-	answer    ast.Node        // the line that begins the answer in which the walk is; nil: it is in none
+	answer    ast.Node        // the line that begins the answer around the present node; nil: there is none
 }
 
 // renamed lets a link to a heading's old name lead to the heading.
@@ -57,10 +58,10 @@ var renamed = strings.NewReplacer(
 	`<a id="errors-speak-of-keys-statuses-speak-of-resources"></a><h3 id="errors-name-keys-statuses-name-resources"`,
 )
 
-// render fills in the prose of a chapter, or of a document.
+// render sets the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = []byte(callouts.Replace(string(src)))
-	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // lines keep their numbers
+	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // blank lines keep the numbers of the others
 		return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n")))
 	})
 	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int),
@@ -73,10 +74,10 @@ func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	chapter.HTML = renamed.Replace(out.String())
 }
 
-// Transform is called by goldmark when the document is parsed. It reads off what the page needs to know (sections,
-// the question) and replaces what means more in the book than on a forge.
+// Transform implements goldmark's transformer: goldmark calls it with the parsed document. It notes what the page needs
+// (sections, the question) and replaces what the book shows differently than a forge.
 func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context) {
-	var nodes []ast.Node // collected first: the tree must not change while it is walked
+	var nodes []ast.Node // collected first, because the tree must not change during the walk
 	_ = ast.Walk(root, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			nodes = append(nodes, node)
@@ -109,7 +110,7 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 	}
 }
 
-// heading takes the title out, which the page shows itself, and notes the others.
+// heading removes the title, which the page shows itself, and notes other headings.
 func (d *document) heading(node *ast.Heading) {
 	if node.Level == 1 {
 		title := d.text(node) // "06 · Cacher"
@@ -142,10 +143,10 @@ func (d *document) paragraph(node *ast.Paragraph) {
 	}
 }
 
-// notInID is what an id has no room for.
+// notInID matches what an id may not contain.
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
-// label gives a row or a question an id that its first words make, so that a search can lead to it.
+// label gives a row or a question an id, made of its first words, so that a search can lead to it.
 func (d *document) label(node, words ast.Node) {
 	id := notInID.ReplaceAllString(strings.ToLower(d.text(words)), "-")
 	id = "at-" + strings.Trim(id[:min(len(id), 40)], "-")
@@ -156,14 +157,14 @@ func (d *document) label(node, words ast.Node) {
 	node.SetAttributeString("id", []byte(id))
 }
 
-// ready is HTML that is written as it is. It has no words for [document.text].
+// ready returns a node of HTML that goldmark writes as it is. It has no words for [document.text].
 func ready(format string, args ...any) *ast.String {
 	node := ast.NewString(fmt.Appendf(nil, format, args...))
-	node.SetCode(true) // in goldmark's language: neither escaped nor resolved
+	node.SetCode(true) // goldmark then neither escapes it nor resolves entities
 	return node
 }
 
-// readyBlock is a block of such HTML.
+// readyBlock returns a block with HTML that goldmark writes as it is.
 func readyBlock(format string, args ...any) *ast.TextBlock {
 	block := ast.NewTextBlock()
 	block.AppendChild(block, ready(format, args...))
@@ -192,12 +193,12 @@ func (d *document) problem(node ast.Node, format string, args ...any) {
 	d.editor.problem(d.name, line, format, args...)
 }
 
-// RegisterFuncs tells goldmark which nodes are rendered here.
+// RegisterFuncs tells goldmark which nodes document renders.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }
 
-// renderFence renders a fenced block: Go in colour, a shell session with its commands set off, a drawing as it is.
+// renderFence renders a fenced block: Go in colour, a shell session with its commands marked, and a drawing as it is.
 func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -217,21 +218,22 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 	return ast.WalkSkipChildren, nil
 }
 
-// prompt is a command of a shell session, which is set off from what it prints. Without one all of it is commands.
+// prompt matches a command in a shell session, which the page sets off from output. A session without one is all
+// commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
-// callouts are the marks by which a forge makes a box of a quotation. In the book it begins with the word.
+// callouts turns the marks from which a forge makes a box of a quotation into words.
 var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
-// made is what "make generate" writes below a link to a first try, for those who read on a forge. The book has the
-// declaration there.
+// made matches the code or output that "make generate" inserts below a link to a first try, for readers on a forge. The
+// book removes it, because it renders what the link names.
 var made = regexp.MustCompile(`\n<!-- made -->\n(?s:.*?)\n<!-- end -->\n`)
 
-// htmlBlock handles the two lines around an answer, which a forge folds, too. Other HTML is dropped.
+// htmlBlock handles the two lines around an answer, which a forge folds, too. It drops other HTML.
 func (d *document) htmlBlock(block *ast.HTMLBlock) {
 	line := strings.TrimSpace(string(block.Lines().Value(d.src)))
 	parent := block.Parent()
-	outside := parent.Kind() == ast.KindDocument // of lists and quotations
+	outside := parent.Kind() == ast.KindDocument // whether the block is outside lists and quotations
 	switch {
 	case line == "<details><summary>Answer</summary>" && outside && d.answer == nil:
 		d.answer = block

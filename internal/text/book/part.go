@@ -7,17 +7,17 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Part is a station or a queue of the stage, and how chapters speak of it. The page gives both one colour, and lights
-// the one in its mini-stage while the reader points at the other.
+// Part is a station or a queue of the stage, and the words for it in chapters. The page gives both one colour, and
+// lights the part in its mini-stage while the reader points at the word, or the other way round.
 type Part struct {
-	Name        string         // of the station, or of the queue, on the stage
-	Kind        string         // "queue" where events wait, "kept" where state is, "acts" what does something
-	words       *regexp.Regexp // in prose, also in the plural; nil: none
-	code        string         // set as code
-	First, Last int            // the chapters in which they mean it, both included
+	Name        string         // the name of the station or the queue on the stage
+	Kind        string         // "queue" where events wait, "kept" where state is, "acts" for what does something
+	words       *regexp.Regexp // matches the words in prose, also in the plural; nil: none
+	code        string         // the name in code
+	First, Last int            // the chapters in which the words mean this part, both included
 }
 
-// Parts are all of them.
+// Parts lists every part.
 var Parts = []*Part{
 	{"http", "acts", words("handler"), "", 7, 9},
 	{"etcd", "kept", words("etcd"), "", 1, 9},
@@ -45,7 +45,8 @@ func words(singular string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + singular + `)s?\b`)
 }
 
-// in returns where the part is named first in what is written, [from, to); of code that is all of it; nil: nowhere.
+// in returns the place at which a text first names the part, [from, to). If the text is code, it must be the name. nil:
+// nowhere.
 func (p *Part) in(written string, isCode bool) []int {
 	switch {
 	case isCode && written == p.code:
@@ -56,10 +57,10 @@ func (p *Part) in(written string, isCode bool) []int {
 	return p.words.FindStringIndex(written)
 }
 
-// mention wraps a link, code or words that mean a part, the first time in each section.
+// mention wraps a link, code or words that mean a part, if they are the first in their section.
 func (d *document) mention(node ast.Node) {
 	if node.Parent() == nil {
-		return // became something else
+		return // another node has replaced it
 	}
 	for above := node.Parent(); above != nil; above = above.Parent() {
 		if kind := above.Kind(); kind == ast.KindHeading || kind == ast.KindLink || kind == ast.KindCodeSpan {
@@ -84,7 +85,7 @@ func (d *document) mention(node ast.Node) {
 		if isText {
 			node = d.split(prose, at[0], at[1])
 		}
-		reach := "" // by the keyboard: once in a chapter is enough
+		reach := "" // only the first in a chapter can be reached by the keyboard
 		if !ever && !isLink {
 			reach = ` tabindex="0"`
 		}
@@ -95,12 +96,12 @@ func (d *document) mention(node ast.Node) {
 	}
 }
 
-// split cuts words into three texts and returns the one in the middle, [from, to). In the others there may be a part.
+// split cuts words into three texts and returns the one in the middle, [from, to). It looks for parts in the other two.
 func (d *document) split(words *ast.Text, from, to int) ast.Node {
 	start := words.Segment.Start
 	before := ast.NewTextSegment(text.NewSegment(start, start+from))
 	middle := ast.NewTextSegment(text.NewSegment(start+from, start+to))
-	words.Segment = text.NewSegment(start+to, words.Segment.Stop) // keeps how its line ends
+	words.Segment = text.NewSegment(start+to, words.Segment.Stop) // the last text keeps the line's end
 	parent := words.Parent()
 	parent.InsertBefore(parent, words, before)
 	parent.InsertBefore(parent, words, middle)

@@ -3,22 +3,27 @@ package book
 import (
 	"fmt"
 	"html"
+	"io/fs"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
 )
 
-// Place is one place that a search can lead to.
+// Place is a place that a search can find.
 type Place struct {
-	At      string // its address: "/book/06-cacher#the-question"
-	Page    string // the title of its page; of a row of a table, with the section's
-	Heading string // the section's, or the first words of a row, a question or a declaration; "": a page's beginning
-	Words   string // the text there; a declaration's comment
+	At      string // the address: "/book/06-cacher#the-question"
+	Page    string // the title of the page; for a row of a table, with the section's
+	Heading string // heading of the section, or first words of a row, question or declaration; "": a page's beginning
+	Words   string // the text there; for a declaration, its comment
 }
 
 var (
-	// section, row and question begin a place, and name it: a heading, a row of a table, a question with its answer.
+	// section, row and question match the beginning of a place, and its name: a heading, a row of a table, a question
+	// with its answer.
 	section  = regexp.MustCompile(`(?s)<h[23] id="([^"]*)">(.*?)</h[23]>`)
 	row      = regexp.MustCompile(`(?s)<tr id="([^"]*)">\s*<td[^>]*>(.*?)</td>(.*?)</tr>`)
 	question = regexp.MustCompile(`(?s)<p id="([^"]*)"><strong>(.*?)</strong></p>(\s*<details.*?</details>)?`)
@@ -28,19 +33,19 @@ var (
 	tag     = regexp.MustCompile(`<[^>]*>`)
 )
 
-// Places lists what can be found: each section, row of a table and question of chapters and documents, and each
-// declaration of the chapters with its comment.
+// Places returns all places that a search can find: each section, row of a table and question of chapters and
+// documents, and each declaration of the chapters with its comment.
 func (b *Book) Places() []Place {
 	var all []Place
 	for _, page := range slices.Concat(b.Chapters, b.Concepts, b.Documents) {
-		if name := path.Base(page.Path) + ".md"; collected[name] == nil { // their entries are found where they are
+		if name := path.Base(page.Path) + ".md"; collected[name] == nil { // generated pages only repeat others
 			all = append(all, page.places()...)
 		}
 	}
 	return append(all, b.declared...)
 }
 
-// places cuts the prose of a page at its headings, and takes rows and questions out.
+// places cuts the prose of a page at its headings, and makes rows and questions places of their own.
 func (c *Chapter) places() []Place {
 	var all []Place
 	text := listing.ReplaceAllString(c.HTML, " ")
@@ -69,18 +74,18 @@ func (c *Chapter) places() []Place {
 	return all
 }
 
-// plain returns what stands in a piece of HTML.
+// plain returns the text of a piece of HTML.
 func plain(piece string) string {
 	text := tag.ReplaceAllString(block.ReplaceAllString(piece, " "), "")
 	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// declarations lists those of the chapters, tests excepted, with what their comments say.
+// declarations returns the chapters' declarations, without tests, as places with their comments.
 func (e *editor) declarations() []Place {
 	var all []Place
 	for _, pkg := range e.tree.Packages {
 		for _, decl := range pkg.Decls {
-			if decl.File.Test || strings.HasPrefix(decl.Src, "\t") { // fields are found with their type
+			if decl.File.Test || strings.HasPrefix(decl.Src, "\t") { // a field is found with its type
 				continue
 			}
 			var comment []string
@@ -96,4 +101,74 @@ func (e *editor) declarations() []Place {
 		}
 	}
 	return all
+}
+
+// link turns a link's destination, which the author wrote for a forge, into an address of the book:
+//
+//	../04-watchcache/README.md#the-walk   /book/04-watchcache#the-walk
+//	dispatch.go                           /book/06-cacher/dispatch.go
+//	../../docs/WHERE.md                   /book/docs/WHERE
+//	../../internal/observe/fold                   none: the words stay, the link goes
+//
+// A chapter or file that does not exist is a problem. A walk over all pages checks that the page has the linked place
+// (viz/book_test.go).
+func (d *document) link(node *ast.Link) {
+	if node.Parent() == nil {
+		return // an excerpt has replaced it
+	}
+	target, err := url.Parse(string(node.Destination))
+	if err != nil {
+		d.problem(node, "link: %w", err)
+		return
+	}
+	switch {
+	case target.Scheme == "https", target.Scheme == "http":
+		node.SetAttributeString("rel", []byte("noreferrer")) // hides from the other site where the reader comes from
+	case target.Scheme != "", target.Host != "":
+		d.problem(node, "link to %s: only https leads out of the book", node.Destination)
+		outside(node)
+	case target.Path == "", strings.HasPrefix(target.Path, "/"):
+		// The link leads to a place in this page, or to another page of the running program.
+	default:
+		address, err := d.address(target)
+		if err != nil {
+			d.problem(node, "%w", err)
+		}
+		if node.Destination = []byte(address); address == "" {
+			outside(node)
+		}
+	}
+}
+
+// address returns the book's address of a file in the repository, "" if the book does not have the file.
+func (d *document) address(target *url.URL) (string, error) {
+	whole := path.Join(path.Dir(d.name), target.Path)
+	fragment := (&url.URL{Fragment: target.Fragment}).String()
+	if doc, ok := strings.CutPrefix(whole, "docs/"); ok && slices.Contains(d.editor.docs, doc) {
+		return Documents + strings.TrimSuffix(doc, ".md") + fragment, nil
+	}
+	name, ok := strings.CutPrefix(whole, "chapters/")
+	if !ok {
+		return "", nil
+	}
+	if _, err := fs.Stat(d.editor.fsys, name); err != nil {
+		return "", fmt.Errorf("link to %s: %w", target, err)
+	}
+	switch {
+	case path.Base(name) == "README.md":
+		return Root + path.Dir(name) + fragment, nil
+	case path.Ext(name) == ".go", !strings.Contains(name, "/"): // a file in a chapter's folder, or that folder
+		return Root + name + fragment, nil
+	}
+	return "", nil
+}
+
+// outside keeps the words of a link, and removes the link, because it leads to nothing in the book.
+func outside(link *ast.Link) {
+	above := link.Parent()
+	above.InsertBefore(above, link, ready(`<span class="outside">`))
+	for word := link.FirstChild(); word != nil; word = link.FirstChild() {
+		above.InsertBefore(above, link, word)
+	}
+	above.ReplaceChild(above, link, ready("</span>"))
 }

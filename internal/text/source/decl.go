@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Decl is a declaration as its file has it: doc comment and body, byte for byte.
+// Decl is a declaration as written in its file: doc comment and body, byte for byte.
 type Decl struct {
 	Symbol string // "Cacher", "Cacher.dispatchEvents", "bookmarkFrequency"
 	File   *File
-	From   int    // first line, that of the doc comment if there is one
-	To     int    // last line, included
-	Src    string // whole lines [From, To], without the last line's end
+	From   int    // the first line, which is the doc comment's if there is one
+	To     int    // the last line, included
+	Src    string // the whole lines From to To, without the last newline
 	node   ast.Node
 	name   *ast.Ident
 	pkg    *Package
 
-	// What its doc comment says of upstream, as far as it has the agreed form.
+	// The notes about upstream in its doc comment, as far as they have the agreed form.
 	Upstream []Upstream
 	Differs  []string // one sentence or several, line breaks removed
 }
 
-// Line returns the line on which the declared name itself stands.
+// Line returns the line of the declared name.
 func (d *Decl) Line() int { return d.pkg.tree.Line(d.name.Pos()) }
 
 // collect finds the declarations of a file.
@@ -38,8 +38,8 @@ func (p *Package) collect(file *File) {
 	}
 }
 
-// Find returns the declaration of a symbol: "Func", "Type", "Const", "Var" or "Type.Method". If file is not empty it
-// must be declared in that file of the package's folder.
+// Find returns the declaration of a symbol: "Func", "Type", "Const", "Var" or "Type.Method". If file is not empty, that
+// file of the package's folder must declare the symbol.
 func (p *Package) Find(symbol, file string) (*Decl, error) {
 	var elsewhere *Decl
 	for _, decl := range p.Decls {
@@ -57,7 +57,8 @@ func (p *Package) Find(symbol, file string) (*Decl, error) {
 	return nil, fmt.Errorf("%s is not declared in %s", symbol, p.Dir)
 }
 
-// funcSymbol names a function or method the way prose does: receiver type without star and type parameters.
+// funcSymbol returns the name of a function or method in prose: with the receiver's type, without star and type
+// parameters.
 func (f *File) funcSymbol(decl *ast.FuncDecl) string {
 	if decl.Recv == nil || len(decl.Recv.List) == 0 {
 		return decl.Name.Name
@@ -65,14 +66,14 @@ func (f *File) funcSymbol(decl *ast.FuncDecl) string {
 	return f.typeName(decl.Recv.List[0].Type) + "." + decl.Name.Name
 }
 
-// typeName strips stars, packages and type parameters from the name of a type.
+// typeName returns the name of a type without stars, package and type parameters.
 func (f *File) typeName(expr ast.Expr) string {
 	written, _, _ := strings.Cut(string(f.Src[expr.Pos()-f.AST.FileStart:expr.End()-f.AST.FileStart]), "[")
 	return written[strings.LastIndexAny(written, "*.")+1:]
 }
 
 // block finds the declarations of one const, var or type block. Constants and variables of one block belong together
-// (an iota alone says nothing), so each of them is the whole block; types stand for themselves.
+// (an iota alone explains nothing), so each of them is the whole block; each type is a declaration of its own.
 func (p *Package) block(file *File, block *ast.GenDecl) {
 	for _, spec := range block.Specs {
 		switch spec := spec.(type) {
@@ -96,11 +97,11 @@ func (p *Package) block(file *File, block *ast.GenDecl) {
 	}
 }
 
-// members finds what a struct or interface type declares inside.
+// members finds the declarations inside a struct or an interface type.
 func (p *Package) members(file *File, of string, fields *ast.FieldList) {
 	for _, field := range fields.List {
 		names := field.Names
-		if len(names) == 0 { // embedded
+		if len(names) == 0 { // an embedded type
 			names = []*ast.Ident{{NamePos: field.Type.Pos(), Name: file.typeName(field.Type)}}
 		}
 		for _, name := range names {
@@ -129,8 +130,7 @@ func (p *Package) declare(file *File, symbol string, name *ast.Ident, node ast.N
 	d.From, d.Src = p.tree.Line(from), file.Lines(from, node.End())
 }
 
-// Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is not a
-// function.
+// Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is no function.
 func (d *Decl) Body() (from, to int, ok bool) {
 	fn, ok := d.node.(*ast.FuncDecl)
 	if !ok || fn.Body == nil {
@@ -140,9 +140,9 @@ func (d *Decl) Body() (from, to int, ok bool) {
 	return int(fn.Body.Lbrace-start) + 1, int(fn.Body.Rbrace - start), true
 }
 
-// Without returns, by number, the lines that a struct is shown without if it is shown with the named fields only: all
-// but its first line, these fields with their comments, and its last line. Without a name it is shown whole. A name
-// that is not a field is an error.
+// Without returns, by number, the lines to leave out of a struct of which only the named fields are shown: all lines
+// but the first, the fields with their comments, and the last. Without names it leaves out nothing. A name that is no
+// field is an error.
 func (d *Decl) Without(names []string) (map[int]bool, error) {
 	left := make(map[int]bool)
 	if len(names) == 0 {

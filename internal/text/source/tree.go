@@ -1,14 +1,9 @@
 // Package source reads our own Go files as text with structure: it finds a declaration by its symbol, the lines that
-// name its upstream counterpart, and the one line at which each probe point is reported. Nothing here is typed by hand
-// anywhere else: the book, the map of symbols and the page ask this package, so they cannot drift from the code.
+// name its upstream counterpart, and the one line at which each probe point is reported. The book, the map of symbols
+// and the page take all of this from here; no text repeats it by hand, so it cannot drift from the code.
 //
-// Files are parsed but not type-checked, which takes milliseconds and works on the sources embedded in the program.
-//
-//   - tree.go: [Parse], which reads a file system into [Package] values.
-//   - decl.go: [Package.Find], a declaration by symbol with its real line numbers; [Decl.Fields], a part of a struct.
-//   - notes.go: the "Upstream:" and "Differs:" lines.
-//   - upstream.go: what an Upstream line may look like, and where it leads.
-//   - mentions.go: where probe points are reported.
+// The package parses files without checking types. That takes milliseconds, and works on the sources embedded in the
+// program.
 //
 // There is no goroutine and no lock in this package; a [Tree] does not change after Parse.
 package source
@@ -31,27 +26,27 @@ type Tree struct {
 	fset     *token.FileSet
 }
 
-// Package is the files of one folder that share a package clause: an external test package is one of its own.
+// Package holds the files of one folder that share a package clause: an external test package is a Package of its own.
 type Package struct {
-	Dir   string // slash path from the root of the tree, such as "06-cacher"; "." for the root
-	Name  string // of the package clause
+	Dir   string // the slash path from the root of the tree, such as "06-cacher"; "." for the root
+	Name  string // the name in the package clause
 	Files []*File
 	tree  *Tree
 	// Decls are all declarations in file order: functions, types, constants and variables; methods as "Type.Method";
-	// methods of interfaces and fields of structs as "Type.Name", because comments speak of these too.
+	// methods of interfaces and fields of structs as "Type.Name", because comments mention these, too.
 	Decls []*Decl
 }
 
 // File is one parsed file.
 type File struct {
-	Path string // slash path from the root of the tree
+	Path string // the slash path from the root of the tree
 	Src  []byte
 	AST  *ast.File
-	Test bool // the name ends in _test.go
+	Test bool // whether the name ends in _test.go
 }
 
-// Parse reads every .go file of fsys except those in folders named testdata or beginning with a dot or an
-// underscore, and those in nested modules. A file that does not parse is an error.
+// Parse reads every .go file of fsys except in folders whose name is testdata or begins with a dot or an underscore,
+// and in nested modules. A file that does not parse is an error.
 func Parse(fsys fs.FS) (*Tree, error) {
 	tree := &Tree{fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -74,7 +69,7 @@ func Parse(fsys fs.FS) (*Tree, error) {
 	return tree, nil
 }
 
-// skipped reports whether the go tool would not take a folder as part of this module either.
+// skipped reports whether a folder is outside the module by the rules of the go tool.
 func skipped(fsys fs.FS, name string) bool {
 	base := path.Base(name)
 	_, err := fs.Stat(fsys, path.Join(name, "go.mod"))
@@ -127,8 +122,7 @@ func (t *Tree) Holding(file string) *Package {
 // Line returns the line number of a position in one of the tree's files.
 func (t *Tree) Line(pos token.Pos) int { return t.fset.Position(pos).Line }
 
-// Lines returns the whole lines of the file from the one on which from lies to the one on which to does: a comment
-// behind the last brace belongs to them.
+// Lines returns the whole lines of the file between two positions, and so a comment behind the last brace.
 func (f *File) Lines(from, to token.Pos) string {
 	first := bytes.LastIndexByte(f.Src[:from-f.AST.FileStart], '\n') + 1
 	rest, _, _ := bytes.Cut(f.Src[to-f.AST.FileStart:], []byte("\n"))

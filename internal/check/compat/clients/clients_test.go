@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
 
-// programs are all that are compared, in the order in which they run. do returns what a program came to know, in lines.
-// The lines that differ are told: "- " begins one that only our server gives rise to, "+ " one of the real server.
+// programs are the programs that the test compares, in order. do returns a program's results, in lines. differs lists
+// the lines that may differ: "- " begins one from our server only, "+ " one from the real server only.
 var programs = []struct {
 	name    string
 	do      func(t *testing.T, at *target) []string
@@ -21,15 +22,17 @@ var programs = []struct {
 	{"controller-runtime 0.25.2 one by one", checks, differentUID},
 	{"controller-runtime 0.25.2 two managers", books, nil},
 	{"client-go 0.26.15", oldClient, nil},
+	{"the path's controller, with client-go 0.37.2 and with controller-runtime 0.25.2", mirrored, nil},
 	{"kube-scheduler 1.37.2 and kwok 0.8.0", schedule, nil},
-	{"the replica set controller of kube-controller-manager 1.37.2", replicate, nil},
-	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // admission adds them
+	{"kube-controller-manager 1.37.2", replicate, nil},
+	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // theirs adds them on admission
 	{"helm 3.18.6", helm, nil},
-	{"k9s 0.50.18", k9s, nil},
+	{"k9s 0.50.18", k9s, []string{"- shows [logs-0]", "- shows [c: image i started on none]"}},
+	{"stern 1.33.0", stern, []string{"- logs-0 c c: image i started on none"}},
 	{"client-node 1.4.0", node, nil},
 }
 
-// differentUID is how a deletion of another object of the same name is refused.
+// differentUID is each server's refusal to delete another object of the same name.
 var differentUID = []string{
 	`- delete another of its name: Conflict Operation cannot be fulfilled on pods "` +
 		`gated": Precondition failed: UID in precondition: UID, UID in object meta: UID`,
@@ -55,23 +58,21 @@ func TestProgramsKnowNoDifference(t *testing.T) {
 	})
 	for _, p := range programs {
 		if len(facts[p.name]) < 2 {
-			continue // its own test has said why
+			continue // its own test has reported the reason
 		}
 		ours, real := facts[p.name][0], facts[p.name][1]
 		var differs []string
-		for _, line := range ours {
-			if !slices.Contains(real, line) {
-				differs = append(differs, "- "+line)
+		only := func(sign string, these, those []string) {
+			for _, line := range these {
+				if !slices.Contains(those, line) {
+					differs = append(differs, sign+line)
+				}
 			}
 		}
-		for _, line := range real {
-			if !slices.Contains(ours, line) {
-				differs = append(differs, "+ "+line)
-			}
-		}
-		if !slices.Equal(differs, p.differs) {
-			t.Errorf("%s: differs in\n%s\nwant\n%s", p.name, strings.Join(differs, "\n"), strings.Join(p.differs, "\n"))
-		}
+		only("- ", ours, real)
+		only("+ ", real, ours)
+		assert.True(t, slices.Equal(differs, p.differs),
+			"%s: differs in\n%s\nwant\n%s", p.name, strings.Join(differs, "\n"), strings.Join(p.differs, "\n"))
 		t.Logf("%s came to know:\n\t%s", p.name, strings.Join(ours, "\n\t"))
 	}
 }

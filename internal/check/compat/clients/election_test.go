@@ -10,21 +10,23 @@ import (
 	"testing"
 	"time"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 )
 
-const patience = 2 * time.Minute // with both cores taken
+const patience = 2 * time.Minute // suits a machine with both cores busy
 
-// target is a server as the programs see it.
+// target is a server under test.
 type target struct {
-	*program.Kubectl        // of the test, which asks the server itself
-	url              string // for programs
+	*program.Kubectl        // used by the test, straight to the server
+	url              string // used by the programs, through the lens
 	kubeconfig       string
-	restart          func() // kills the server and starts it again; nil: it is not ours to kill
+	restart          func() // kills our server and starts it again; nil for the real server
 }
 
-// through starts a lens before the server at an address.
+// through starts a lens in front of the server at an address. Only kwok 0.8 may have a fault: its Option.setup
+// overrides the version of each watch with "0".
 func through(t *testing.T, address string) *target {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -33,28 +35,29 @@ func through(t *testing.T, address string) *target {
 		var report struct{ Findings []struct{ Sentence string } }
 		lens.Get(t, "/viz/lens", &report)
 		for _, finding := range report.Findings {
-			t.Errorf("the lens found fault with a program that has none: %s", finding.Sentence)
+			if !strings.HasPrefix(finding.Sentence, "kwok lists ") || !strings.Contains(finding.Sentence, `from "0"`) {
+				t.Errorf("the lens found fault with a program that has none: %s", finding.Sentence)
+			}
 		}
 	})
 	return &target{Kubectl: program.KubectlFor(t, &program.Viz{URL: address}), url: lens.URL, kubeconfig: kubeconfig}
 }
 
-// ours starts our server, which outlives a kill, behind a lens.
+// ours starts our server behind a lens. Its data outlive a kill.
 func ours(t *testing.T) *target {
 	t.Helper()
 	flags := []string{"-flight=off", "-demo=false", "-controllers=false", "-data-dir", t.TempDir()}
 	server := program.StartViz(t, flags...)
-	address, err := url.Parse(server.URL)
-	require.NoError(t, err)
+	address := require.Value(url.Parse(server.URL))(t)
 	at := through(t, server.URL)
-	at.restart = func() { // for the whole of t, not for the part of it that asks
+	at.restart = func() { // uses t, so that the server outlives the subtest that calls restart
 		server.Kill()
 		server = program.StartViz(t, append(flags, "-listen", address.Host)...)
 	}
 	return at
 }
 
-// eventually waits until kubectl prints what is wanted, apart from white space around it.
+// eventually waits until kubectl prints want, apart from surrounding white space.
 func (at *target) eventually(t *testing.T, want string, args ...string) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -64,13 +67,13 @@ func (at *target) eventually(t *testing.T, want string, args ...string) {
 	})
 }
 
-// apply applies objects, and returns what kubectl says.
-func (at *target) apply(t *testing.T, objects string) string {
+// apply applies objects on the server side.
+func (at *target) apply(t *testing.T, objects string) {
 	t.Helper()
-	return at.Run(t, "apply", "--server-side", "-f", file(t, objects))
+	at.Run(t, "apply", "--server-side", "-f", file(t, objects))
 }
 
-// file returns where a text stands.
+// file writes a text to a file and returns its path.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "objects.yaml")
@@ -78,7 +81,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// pods returns pods of a name with numbers in [from, to), in YAML.
+// pods returns YAML of pods with a common name and the numbers [from, to).
 func pods(name string, from, to int, spec string) string {
 	text := ""
 	for i := from; i < to; i++ {
@@ -88,8 +91,7 @@ func pods(name string, from, to int, spec string) string {
 	return text
 }
 
-// books has two managers of controller-runtime that write pages of books: one leads and is killed, the other takes
-// over.
+// books runs two managers of controller-runtime that write pages of books, and kills the leader. The other takes over.
 func books(t *testing.T, at *target) []string {
 	leads := func(p *program.Process) {
 		t.Helper()
@@ -120,9 +122,8 @@ func books(t *testing.T, at *target) []string {
 	at.eventually(t, "book-5", "get", "events.events.k8s.io", "--field-selector", "reason=Written", "-o",
 		`jsonpath={.items[?(@.related.name=="book-5")].related.name}`)
 	second.Interrupt(t)
-	if code := second.ExitCode(t, patience); code != 0 {
-		t.Errorf("the second manager ended with %d:\n%s", code, second.Stderr.String())
-	}
+	code := second.ExitCode(t, patience)
+	assert.True(t, code == 0, "the second manager ended with %d:\n%s", code, second.Stderr.String())
 	at.Run(t, "delete", "configmap", "book")
 	return []string{"pages: " + pages}
 }

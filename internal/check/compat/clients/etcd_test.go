@@ -29,11 +29,11 @@ import (
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// commands returns what docs/BEYOND.md has a reader type to start three nodes of etcd and two servers, with free ports.
+// commands returns the commands in docs/BEYOND.md that start three nodes of etcd and two servers, with free ports.
 func commands(t *testing.T) (typed []string) {
 	t.Helper()
 	text := string(require.Value(os.ReadFile("../../../../docs/BEYOND.md"))(t))
-	_, block, found := strings.Cut(text, "```console "+t.Name()+"\n")
+	_, block, found := strings.Cut(text, "```console linux "+t.Name()+"\n")
 	block, _, _ = strings.Cut(block, "```")
 	require.True(t, found, "docs/BEYOND.md has no block of %s", t.Name())
 	block = strings.ReplaceAll(block, "\\\n> ", "")
@@ -41,7 +41,7 @@ func commands(t *testing.T) (typed []string) {
 	block = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllStringFunc(block, func(address string) string {
 		if ports[address] == "" {
 			l := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-			defer l.Close() // for the node that will listen there
+			defer l.Close() // frees the port for the node
 			ports[address] = l.Addr().String()
 		}
 		return ports[address]
@@ -53,9 +53,9 @@ func commands(t *testing.T) (typed []string) {
 	return typed
 }
 
-// three are three nodes of etcd, and two servers on them.
+// three is a cluster of three nodes of etcd, with two servers.
 type three struct {
-	nodes   map[string]*program.Process // by the address for clients
+	nodes   map[string]*program.Process // by client address
 	servers []*program.Viz
 	client  *clientv3.Client
 }
@@ -85,7 +85,7 @@ func startThree(t *testing.T) *three {
 	return c
 }
 
-// leader returns the node that leads.
+// leader returns the client address of the leading node.
 func (c *three) leader(t *testing.T) (address string) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -105,7 +105,7 @@ func (c *three) kill(address string) {
 	delete(c.nodes, address)
 }
 
-// ask returns the status of one request, and the answer.
+// ask sends a request and returns the status and body of the answer, or 0 and the error.
 func ask(t *testing.T, method, url, body string) (int, string) {
 	request := require.Value(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	request.Header.Set("Content-Type", "application/json")
@@ -118,12 +118,12 @@ func ask(t *testing.T, method, url, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// writer creates one object after the other at a server.
+// writer creates objects at a server, one after the other.
 type writer struct {
 	server  *program.Viz
 	name    string
-	created atomic.Int64 // how many writes were answered with 201
-	longest atomic.Int64 // nanoseconds between two of these
+	created atomic.Int64 // writes answered with 201
+	longest atomic.Int64 // nanoseconds between two such answers
 }
 
 func (w *writer) run(t *testing.T, end <-chan struct{}) {
@@ -143,8 +143,8 @@ func (w *writer) run(t *testing.T, end <-chan struct{}) {
 	}
 }
 
-// TestWritesGoOnThroughALeadersDeath starts what docs/BEYOND.md says, writes at both servers, and kills the node of
-// etcd that leads; then another one, so that a majority is gone.
+// TestWritesGoOnThroughALeadersDeath runs the commands of docs/BEYOND.md, writes at both servers, and kills the leading
+// node of etcd. Then it kills another, so that no majority is left.
 func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 	c := startThree(t)
 	lists := func() (n []int) {
@@ -187,7 +187,7 @@ func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 	for _, w := range writers {
 		t.Logf("%s: %d writes, and %v at most between two", w.name, w.created.Load(), time.Duration(w.longest.Load()))
 	}
-	for _, server := range c.servers { // what one has answered with 201, the other has, too
+	for _, server := range c.servers { // both servers have each write answered with 201
 		code, body := ask(t, "GET", server.URL+configMaps, "")
 		var list struct {
 			Items []struct{ Metadata struct{ Name string } }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,30 +19,51 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// unlike replaces what no two runs have in common.
+// unlike matches the UIDs, which differ from run to run.
 var unlike = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// output runs a program to its end and returns the lines that it prints.
+// output runs a program to its end and returns the lines of its output.
 func output(t *testing.T, cmd *exec.Cmd) []string {
 	t.Helper()
 	p := program.Start(t, cmd)
-	if code := p.ExitCode(t, program.HangsAfter); code != 0 {
-		t.Fatalf("%s: exit status %d\n%s%s", cmd, code, p.Stdout.String(), p.Stderr.String())
-	}
+	code := p.ExitCode(t, program.HangsAfter)
+	require.True(t, code == 0, "%s: exit status %d\n%s%s", cmd, code, p.Stdout.String(), p.Stderr.String())
 	return strings.Split(strings.TrimSpace(unlike.ReplaceAllString(p.Stdout.String(), "UID")), "\n")
 }
 
-// checks are what a controller may ask of a server.
+// checks runs the requests that a controller may send.
 func checks(t *testing.T, at *target) []string {
 	return output(t, exec.Command(program.BuildOf(t, "checks", "."), "-server", at.url))
 }
 
-// oldClient is a program of 2022 with the election, the informers and the queue of that time.
+// oldClient runs a program with the leader election, informers and queue of 2022.
 func oldClient(t *testing.T, at *target) []string {
 	return output(t, exec.Command(program.BuildOf(t, "oldclient", "."), "-server", at.url))
 }
 
-// node is the official JavaScript client.
+// mirrored returns the labels that pods get from the path's controller, and from the same controller on
+// controller-runtime.
+func mirrored(t *testing.T, at *target) (facts []string) {
+	const module = "listwatch/internal/check/compat/clients/checks/"
+	for _, source := range []string{"mirror", "mirror/withruntime"} {
+		name := path.Base(source)
+		at.Run(t, "create", "namespace", name)
+		at.Run(t, "-n", name, "run", "early", "--image=i")
+		at.Run(t, "-n", name, "create", "configmap", "labels", "--from-literal=team=blue")
+		p := program.Start(t, exec.Command(program.BuildOf(t, "checks", module+source), "-server", at.url))
+		for _, pod := range []string{"early", "late"} {
+			if pod == "late" {
+				at.Run(t, "-n", name, "run", pod, "--image=i")
+			}
+			at.Run(t, "-n", name, "wait", "pod/"+pod, "--for=jsonpath={.metadata.labels.team}=blue", "--timeout=60s")
+			facts = append(facts, name+" labels "+pod)
+		}
+		p.Interrupt(t)
+	}
+	return facts
+}
+
+// node runs the official JavaScript client.
 func node(t *testing.T, at *target) []string {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Log("NOT RUN: the JavaScript client wants Node and npm, which are not installed here")
@@ -55,7 +77,7 @@ func node(t *testing.T, at *target) []string {
 	return output(t, run)
 }
 
-// stateMetrics is what a monitoring of the cluster sees, of one namespace.
+// stateMetrics returns the metrics that kube-state-metrics serves for one namespace.
 func stateMetrics(t *testing.T, at *target) []string {
 	at.Run(t, "create", "namespace", "ksm")
 	at.Run(t, "-n", "ksm", "create", "secret", "generic", "s", "--from-literal=a=b")
@@ -72,8 +94,7 @@ func stateMetrics(t *testing.T, at *target) []string {
 			return nil
 		}
 		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
+		text := require.Value(io.ReadAll(answer.Body))(t)
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, `{namespace="ksm"`) {
 				name, _, _ := strings.Cut(line, "{")
@@ -99,7 +120,7 @@ func stateMetrics(t *testing.T, at *target) []string {
 	return names
 }
 
-// chart is a chart of helm with kinds that need no kubelet.
+// chart is a helm chart without kinds that need a kubelet.
 var chart = map[string]string{
 	"Chart.yaml":  "apiVersion: v2\nname: shop\nversion: 0.1.0\n",
 	"values.yaml": "text: one\n",
@@ -123,7 +144,7 @@ metadata: {name: shop}
 spec: {clusterIP: None, ports: [{port: 80}]}
 `}
 
-// helm installs a release, changes it, goes back and removes it, and keeps its own state in secrets.
+// helm installs a release, upgrades it, rolls it back and removes it. Its state is in secrets.
 func helm(t *testing.T, at *target) (facts []string) {
 	dir := t.TempDir()
 	for name, text := range chart {
@@ -152,8 +173,8 @@ func helm(t *testing.T, at *target) (facts []string) {
 
 var dates = regexp.MustCompile(`\S+ +\S+ +\d+ \d\d:\d\d:\d\d \d{4}|\d{4}-\d\d-\d\d \S+ \S+ \S+`)
 
-// startK9s starts k9s with a view of pods in a terminal of its own, and returns what gives that terminal commands; nil
-// if there is none.
+// startK9s starts k9s in a terminal of its own, with a view of pods. It returns a function that runs tmux commands on
+// that terminal, or nil without tmux.
 func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Log("NOT RUN: k9s wants a terminal, and tmux is not installed here")
@@ -164,8 +185,7 @@ func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	tmux = func(args ...string) string {
 		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
 		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home,
-			"TERM=xterm-256color",
-			"KUBECONFIG="+at.kubeconfig, "LANG=C.UTF-8")
+			"TERM=xterm-256color", "KUBECONFIG="+at.kubeconfig, "LANG=C.UTF-8")
 		return strings.Join(output(t, cmd), "\n")
 	}
 	binary := program.BuildOf(t, "k9s", "github.com/derailed/k9s")
@@ -174,7 +194,32 @@ func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	return tmux
 }
 
-// k9s is looked at.
+// stern follows the log of a pod that its watch finds.
+func stern(t *testing.T, at *target) []string {
+	if at.restart == nil {
+		return nil // a real server has logs from the kubelet only
+	}
+	p := program.Start(t, exec.Command(program.BuildOf(t, "stern", "github.com/stern/stern"), "logs", "--color=never",
+		"--only-log-lines", "--kubeconfig", at.kubeconfig))
+	at.makeLog(t)
+	const line = "logs-0 c c: image i started on none"
+	program.Eventually(t, patience, func() (bool, string) {
+		return slices.Contains(p.Stdout.Lines(), line), p.Stdout.String() + p.Stderr.String()
+	})
+	at.Run(t, "delete", "pod", "logs-0", "--force", "--grace-period=0")
+	return []string{line}
+}
+
+// makeLog creates a pod with a log: our server makes one from a container's status.
+func (at *target) makeLog(t *testing.T) {
+	t.Helper()
+	at.apply(t, pods("logs", 0, 1, "nodeName: none,"))
+	at.Run(t, "patch", "pod", "logs-0", "--subresource=status", "-p", `{"status":{"containerStatuses":[{"name":"c",
+		"image":"i","imageID":"","containerID":"none://c","ready":true,"restartCount":0,
+		"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}}`)
+}
+
+// k9s checks the screens of k9s.
 func k9s(t *testing.T, at *target) (facts []string) {
 	at.apply(t, pods("k9s", 0, 2, ""))
 	tmux := startK9s(t, at)
@@ -202,10 +247,20 @@ func k9s(t *testing.T, at *target) (facts []string) {
 	tmux("send-keys", "d")
 	shows("Name:", "Namespace:", "app=k9s")
 	tmux("send-keys", "Escape")
-	shows("pods(") // or the next key is taken for a part of this one
+	shows("pods(") // wait, or k9s takes the next key for part of Escape
 	for _, view := range []string{"configmaps", "secrets", "namespaces", "services", "leases", "serviceaccounts"} {
 		keys(":" + view)
 		shows(view + "(")
+	}
+	if at.restart != nil { // a real server has logs from the kubelet only
+		at.makeLog(t)
+		keys(":pods /logs")
+		shows("logs-0")
+		tmux("send-keys", "l")
+		shows("c: image i started on none")
+		tmux("send-keys", "Escape")
+		shows("pods(")
+		at.Run(t, "delete", "pod", "logs-0", "--force", "--grace-period=0")
 	}
 	keys(":pulses")
 	shows("Pods", "Deployments")

@@ -23,21 +23,20 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// stages are what kwok is told to pretend, from its own module.
+// stages are the behaviours that kwok simulates, files of its own module.
 var stages = []string{"node/fast/node-initialize", "node/heartbeat/node-heartbeat", "pod/fast/pod-complete",
 	"pod/fast/pod-delete", "pod/fast/pod-ready"}
 
-// startCluster starts the unmodified kube-scheduler and kwok, with n nodes of kwok's.
+// startCluster starts the unmodified kube-scheduler and kwok with n simulated nodes.
 func startCluster(t *testing.T, at *target, n int) {
 	t.Helper()
-	kwok := program.BuildOf(t, "kwok", "sigs.k8s.io/kwok/cmd/kwok") // and so its module is there
+	kwok := program.BuildOf(t, "kwok", "sigs.k8s.io/kwok/cmd/kwok") // this also downloads its module
 	find := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
 	find.Dir = "kwok"
 	module := output(t, find)[0]
 	text := ""
 	for _, stage := range stages {
-		data, err := os.ReadFile(filepath.Join(module, "kustomize/stage", stage+".yaml"))
-		require.NoError(t, err)
+		data := require.Value(os.ReadFile(filepath.Join(module, "kustomize/stage", stage+".yaml")))(t)
 		text += "---\n" + string(data)
 	}
 	config := filepath.Join(t.TempDir(), "stages.yaml")
@@ -58,13 +57,12 @@ func startCluster(t *testing.T, at *target, n int) {
 		`jsonpath={.items[?(@.metadata.name=="kube-scheduler")].metadata.name}`)
 }
 
-// schedule lets the two run pods that they may run, and leave alone what they may not.
+// schedule expects that scheduler and kwok run the pods that they may run, and no others.
 func schedule(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	at.Run(t, "cordon", "kwok-0")
-	at.apply(t, pods("load", 0, 30, "")+pods("other", 0, 1, "schedulerName: other,")+
-		pods("gated", 0, 1, "schedulingGates: [{name: example.com/g}],")+
-		strings.Replace(pods("large", 0, 1, ""), "100m", "100", 1))
+	at.apply(t, pods("load", 0, 30, "")+pods("other", 0, 1, "schedulerName: other,")+pods("gated", 0, 1,
+		"schedulingGates: [{name: example.com/g}],")+strings.Replace(pods("large", 0, 1, ""), "100m", "100", 1))
 	running := at.runs(t, "load", 30)
 	on := map[string]bool{}
 	for _, pod := range running {
@@ -89,13 +87,13 @@ func schedule(t *testing.T, at *target) []string {
 	return facts
 }
 
-// replicate lets an unmodified replica set controller make pods, which kube-scheduler and kwok run, adopt one that is
-// there, release one that does not fit any more, and follow the number that is wanted.
+// replicate runs unmodified controllers of deployments, replica sets and garbage. A replica set makes pods, which
+// kube-scheduler and kwok run, adopts an existing pod, and replaces one that no longer matches.
 func replicate(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	program.Start(t, exec.Command(program.BuildOf(t, "../kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
-		"--kubeconfig", at.kubeconfig, "--controllers=replicaset-controller", "--leader-elect=false",
-		"--use-service-account-credentials=false", "--secure-port=0"))
+		"--kubeconfig", at.kubeconfig, "--leader-elect=false", "--use-service-account-credentials=false",
+		"--controllers=deployment-controller,replicaset-controller,garbage-collector-controller", "--secure-port=0"))
 	at.apply(t, pods("set", 0, 1, ""))
 	at.runs(t, "set", 1)
 	at.apply(t, `
@@ -107,30 +105,38 @@ spec:
   selector: {matchLabels: {app: set}}
   template: {metadata: {labels: {app: set}}, spec: {containers: [{name: c, image: i}]}}
 `)
-	status := func(want string) {
-		t.Helper()
-		at.eventually(t, want, "get", "rs", "set", "--no-headers", "-o", "jsonpath={.status.replicas} "+
-			"{.status.readyReplicas} {.status.availableReplicas} {.status.observedGeneration}")
-	}
-	status("3 3 3 1")
+	at.eventually(t, "3 3 3 1", "get", "rs", "set", "-o", "jsonpath={.status.replicas} {.status.readyReplicas} "+
+		"{.status.availableReplicas} {.status.observedGeneration}")
 	owner := "jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name}"
 	facts := []string{"who has the pod that was there: " + at.Run(t, "get", "pod", "set-0", "-o", owner)}
 	at.Run(t, "label", "pod", "set-0", "app=other", "--overwrite")
 	at.eventually(t, "", "get", "pod", "set-0", "-o", owner)
 	at.runs(t, "set", 3)
-	at.Run(t, "patch", "rs", "set", "-p", `{"spec":{"replicas":5}}`)
-	status("5 5 5 2")
-	at.Run(t, "patch", "rs", "set", "-p", `{"spec":{"replicas":1}}`)
-	status("1 1 1 3")
-	at.runs(t, "set", 1)
 	created := at.Run(t, "get", "events", "--field-selector", "reason=SuccessfulCreate", "-o", "name")
 	facts = append(facts, fmt.Sprint("SuccessfulCreate: ", strings.Count(created, "\n")))
 	at.Run(t, "delete", "rs", "set", "--cascade=orphan")
 	at.Run(t, "delete", "pods", "-l", "app in (set, other)", "--now")
+	return append(facts, rollout(t, at)...)
+}
+
+// rollout rolls out 100 replicas twice, and plays the session of ../kubectl that our own controllers have passed.
+func rollout(t *testing.T, at *target) []string {
+	at.Run(t, "create", "deployment", "web", "--image=i:1", "--replicas=100")
+	at.Run(t, "rollout", "status", "deployment/web")
+	at.Run(t, "set", "image", "deployment/web", "i=i:2")
+	at.Run(t, "rollout", "status", "deployment/web")
+	facts := []string{at.Run(t, "rollout", "history", "deployment/web"), at.Run(t, "get", "deployment", "web", "-o",
+		"jsonpath={.status.replicas} {.status.updatedReplicas} {.status.availableReplicas} "+
+			"{.status.observedGeneration}"),
+		at.Run(t, "get", "replicasets", "-o", "jsonpath={range .items[*]}{.metadata.name} {.status.replicas}; {end}")}
+	at.Run(t, "delete", "deployment", "web", "--cascade=foreground")
+	at.eventually(t, "", "get", "pods", "-l", "app=web", "-o", "name")
+	output(t, exec.Command("go", "test", "-count=1", "-vet=off", "../kubectl", "-run=TestSessions/rollout",
+		"-server="+at.Server))
 	return facts
 }
 
-// runs waits until n pods of a name run, and returns them.
+// runs waits until n pods of a name run and returns them.
 func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -145,8 +151,8 @@ func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) 
 	return running
 }
 
-// TestFiveHundredPods is the demonstration: kube-scheduler and kwok as they are, directly at our server, and on its
-// stage by their names. On two idle cores all pods run in less than 15 seconds, which the test's log says.
+// TestFiveHundredPods is the demonstration: the unmodified kube-scheduler and kwok, directly at our server, appear on
+// its stage by name. The test logs how soon all pods run: in less than 15 seconds on two idle cores.
 func TestFiveHundredPods(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	server := program.StartViz(t, "-demo=false", "-controllers=false", "-kubeconfig", kubeconfig)
@@ -167,20 +173,20 @@ func TestFiveHundredPods(t *testing.T) {
 
 var picture = flag.String("picture", "", "write a picture of the stage with these programs into this file")
 
-// drawn are the names of the lanes that the page draws, but for those that a counter covers, or that are cut.
+// drawn lists the names of the lanes on the page, without names that a counter covers or that are cut off.
 const drawn = `document.querySelector("#mode").dataset.state !== "live" ? []
 	: [...document.querySelectorAll("#watchers .lane:not(.over)")].flatMap((lane) => {
 	const name = lane.querySelector(".name");
 	const { right, top, bottom } = name.getBoundingClientRect();
 	const covered = [...lane.querySelectorAll(".num")].some((each) => {
 		const box = each.getBoundingClientRect();
-		return each.checkVisibility({ visibilityProperty: true }) && box.width > 0 && box.left < right && box.top < bottom
-			&& top < box.bottom;
+		const meet = box.left < right && box.top < bottom && top < box.bottom;
+		return each.checkVisibility({ visibilityProperty: true }) && box.width > 0 && meet;
 	});
 	return covered || name.textContent.includes("…") ? [] : [name.textContent];
 })`
 
-// onStage looks at the stage of pods in a browser: it has a lane for each of these clients, with its name.
+// onStage checks in a browser that the stage of pods has a lane with each client's name.
 func onStage(t *testing.T, server *program.Viz, names []string) {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(
@@ -192,18 +198,14 @@ func onStage(t *testing.T, server *program.Viz, names []string) {
 	_, err := chromedp.Run(page, chromedp.Navigate(server.URL+"/?tour=0"))
 	require.NoError(t, err, "open the page")
 	program.Eventually(t, patience, func() (bool, string) {
-		lanes, err := chromedp.Run(page, chromedp.Evaluate[[]string](drawn))
-		require.NoError(t, err)
+		lanes := require.Value(chromedp.Run(page, chromedp.Evaluate[[]string](drawn)))(t)
 		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(lanes, name) }),
 			fmt.Sprintf("lanes of %q, want %q", lanes, names)
 	})
 	if *picture != "" {
-		shot, err := chromedp.Run(page, chromedp.CaptureScreenshot())
-		require.NoError(t, err)
-		seen, err := png.Decode(bytes.NewReader(shot))
-		require.NoError(t, err)
-		file, err := os.Create(*picture)
-		require.NoError(t, err)
+		shot := require.Value(chromedp.Run(page, chromedp.CaptureScreenshot()))(t)
+		seen := require.Value(png.Decode(bytes.NewReader(shot)))(t)
+		file := require.Value(os.Create(*picture))(t)
 		require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(file, seen))
 		require.NoError(t, file.Close())
 	}

@@ -1,15 +1,16 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	printing "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/assert"
@@ -17,14 +18,14 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// mini is what a chapter's mini-stage says of itself.
+// mini is the state of a chapter's mini-stage.
 type mini struct {
 	Step, Steps int
-	Seq         string // of the step
-	Stage       string // the record at which the stage in the frame stands
+	Seq         string // the step's record
+	Stage       string // the record that the stage in the frame shows
 	Lit         string // the point whose line is lit
-	Point       string // of the step
-	Fits        bool   // the drawing's ground is no higher than the frame
+	Point       string // the step's point
+	Fits        bool   // the drawing is no higher than the frame
 }
 
 const readMini = `(() => {
@@ -41,37 +42,48 @@ const readMini = `(() => {
 	};
 })()`
 
-// lastPoint is the point that the last line of the text reports, of those that have a step.
-const lastPoint = `$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
-	.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]')).at(-1) ?? ""`
-
-// startBook starts a program and has its book rendered, which takes what it takes.
-func startBook(t *testing.T, flags ...string) *viz {
+// settled waits until the stage in the frame shows the step's record and holds returns true.
+func (p *page) settled(t *testing.T, what string, holds func(m mini) bool) {
 	t.Helper()
-	v := startViz(t, flags...)
-	answer, err := http.Get(v.URL + "/book/")
-	require.NoError(t, err)
-	answer.Body.Close()
-	return v
+	program.Eventually(t, patience, func() (bool, string) {
+		m := evaluate[mini](t, p, readMini)
+		return m.Stage != "" && m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", what, m)
+	})
 }
 
-// TestAChapterIsReadBesideItsStage scrolls through a chapter: the part that is read selects the moment that is shown.
-func TestAChapterIsReadBesideItsStage(t *testing.T) {
+// points lists the points of the chapter's visible source lines that steps have, too.
+const points = `$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
+	.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]'))`
+
+// TestTheBook reads the book, each part in a page of its own.
+func TestTheBook(t *testing.T) {
 	t.Parallel()
-	v := startBook(t, "-demo=false", "-controllers=false")
-	p := openPage(t, "about:blank")
-	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // it scrolls at once
+	v := startViz(t, "-demo=false", "-controllers=false")
+	for _, each := range []struct {
+		name string
+		read func(t *testing.T, v *viz, p *page)
+	}{
+		{"a chapter is read beside its stage", chapterIsReadBesideItsStage},
+		{"drawings are whole beside the stage", drawingsAreWhole},
+		{"every chapter is legible beside its stage", everyChapterIsLegible},
+		{"a chapter lists its moments without script", chapterListsItsMoments},
+		{"a chapter is printed with its moments", chapterIsPrinted},
+		{"the book is searched", bookIsSearched},
+		{"the handout is two pages", handoutIsTwoPages},
+	} {
+		t.Run(each.name, func(t *testing.T) { each.read(t, v, openPage(t, "about:blank")) })
+	}
+}
+
+// chapterIsReadBesideItsStage scrolls through a chapter: the mini-stage follows the part that is being read.
+func chapterIsReadBesideItsStage(t *testing.T, v *viz, p *page) {
+	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // no smooth scroll
 	settled := func(what string, holds func(m mini) bool) {
 		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) {
-			m := evaluate[mini](t, p, readMini)
-			return m.Seq == m.Stage && m.Fits && holds(m), fmt.Sprintf("%s: %+v", what, m)
-		})
+		p.settled(t, what, func(m mini) bool { return m.Fits && holds(m) })
 	}
 	settled("at the top", func(m mini) bool { return m.Step == 1 && m.Steps >= 5 })
-	points := evaluate[[]string](t, p,
-		`$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
-		.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]'))`)
+	points := evaluate[[]string](t, p, points)
 	require.True(t, len(points) >= 3, "the chapter shows lines of %q only", points)
 	for _, point := range []string{points[1], points[len(points)-1], points[0]} {
 		p.run(t, `$('article .l[data-point="%s"]').scrollIntoView({ block: "center", behavior: "instant" })`, point)
@@ -85,19 +97,13 @@ func TestAChapterIsReadBesideItsStage(t *testing.T) {
 	lights(t, p, "input", "incoming")
 	link := evaluate[string](t, p, `$("#mini .whole").getAttribute("href")`)
 	p.do(t, chromedp.Navigate(v.URL+link))
-	program.Eventually(t, patience, func() (bool, string) {
-		m := p.moment(t)
-		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here"),
-			fmt.Sprintf("the whole stage at %s: %+v", link, m)
+	p.stands(t, "the whole stage at "+link, func(m moment) bool {
+		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here")
 	})
 }
 
-// TestDrawingsAreWholeBesideTheStage holds that a laptop shows each drawing without scrolling, in letters that can be
-// read.
-func TestDrawingsAreWholeBesideTheStage(t *testing.T) {
-	t.Parallel()
-	v := startBook(t, "-demo=false", "-controllers=false")
-	p := openPage(t, "about:blank")
+// drawingsAreWhole checks that a laptop shows each drawing without scrolling and in legible letters.
+func drawingsAreWhole(t *testing.T, v *viz, p *page) {
 	for _, chapter := range []string{"02-etcd3", "04-watchcache", "06-cacher", "10-deltafifo", "12-processor"} {
 		p.do(t, chromedp.Navigate(v.URL+"/book/"+chapter))
 		for _, width := range []int64{1024, 1200, 1280, 1376, 1440} {
@@ -113,8 +119,8 @@ func TestDrawingsAreWholeBesideTheStage(t *testing.T) {
 	}
 }
 
-// lights points at words that mean a queue of the stage, and moves the focus to others: the queue they mean is lit, in
-// sight, and nothing moves in the text. Away from them, nothing is lit.
+// lights points the mouse at words that name a queue of the stage, and focuses others: the stage lights the queue, in
+// sight, and the text does not move. Away from the words, no queue is lit.
 func lights(t *testing.T, p *page, pointed, focused string) {
 	t.Helper()
 	lit := func(want, where string) {
@@ -126,7 +132,7 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 			}](t, p, `(() => {
 				const inner = $("#mini iframe").contentDocument;
 				const lit = [...inner.querySelectorAll(".named")];
-				const [spot, place] = [lit[0], inner.querySelector(".ground")] // while it loads there is none
+				const [spot, place] = [lit[0], inner.querySelector(".ground")] // none while it loads
 					.map((el) => el?.getBoundingClientRect());
 				return { Lit: [...new Set(lit.map((el) => el.dataset.queue))].join(), Seen: lit.length === 0 ||
 					spot.left >= place.left && spot.right <= place.right };
@@ -144,9 +150,8 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 	lit(focused, "focused")
 	p.run(t, `document.activeElement.blur()`)
 	lit("", "focus gone")
-	if after := evaluate[float64](t, p, `document.documentElement.scrollHeight`); after != height {
-		t.Errorf("the text was %v px high and is %v", height, after)
-	}
+	after := evaluate[float64](t, p, `document.documentElement.scrollHeight`)
+	assert.True(t, after == height, "the text was %v px high and is %v", height, after)
 }
 
 // hover brings an element to the middle of the window and moves the mouse there.
@@ -158,91 +163,64 @@ func hover(t *testing.T, p *page, selector string) {
 		const box = el.getBoundingClientRect();
 		return [box.left + 4, box.top + box.height / 2];
 	})()`, selector))
-	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, input.DispatchMouseEventParams{
-			Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]})
-		return chromedp.Void{}, err
-	})
+	p.do(t, tells(input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]}))
 }
 
-// TestEveryChapterIsLegibleBesideItsStage opens all of them, in light and dark by turns, and reads to the end; it
-// measures the contrast in six of them, in all with FULL. openPage sees to it that their consoles are empty and that
-// nothing is asked elsewhere.
-func TestEveryChapterIsLegibleBesideItsStage(t *testing.T) {
-	t.Parallel()
-	v := startBook(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL+"/book/")
+// everyChapterIsLegible opens every chapter, in light and dark by turns, and reads to the end. It measures the contrast
+// in six chapters, with FULL in all. openPage checks that the consoles stay empty and that no request leaves loopback.
+func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
+	p.do(t, chromedp.Navigate(v.URL+"/book/"))
 	chapters := evaluate[[]string](t, p,
 		`[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href"))
 			.filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
 	require.True(t, len(chapters) == 15, "the contents lead to %q", chapters)
 	for i, chapter := range chapters {
 		p.do(t, prefers("color-scheme", []string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
-		settled := func(holds func(m mini) bool) {
-			t.Helper()
-			program.Eventually(t, patience, func() (bool, string) {
-				m := evaluate[mini](t, p, readMini)
-				return m.Stage != "" && m.Seq == m.Stage && holds(m), fmt.Sprintf("%s: %+v", chapter, m)
-			})
-		}
-		settled(func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
+		p.settled(t, chapter, func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
 		p.becomes(t, fmt.Sprint(i%2 == 1),
 			`getComputedStyle(document.body).backgroundColor.match(/\d+/g)
 				.reduce((sum, c) => sum + Number(c), 0) < 3 * 128`)
-		for _, part := range []string{"0", "0.4", "1"} { // the top, a line that is lit, a list of files
+		for _, part := range []string{"0", "0.4", "1"} { // the top, a lit line, a list of files
 			p.run(t, `window.scrollTo({ top: document.documentElement.scrollHeight * %s, behavior: "instant" })`, part)
 			if full || i%5 < 2 {
 				p.standsOut(t, chapter+" at "+part, "main *, nav *, .mini *", 5)
 			}
 		}
-		// The steps are in the order of the recording: the last line of the text may tell of the first.
-		last := evaluate[string](t, p, lastPoint)
-		settled(func(m mini) bool { return m.Step > 1 || last != "" && m.Point == last })
-		if wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-			t.Errorf("%s is %d px wider than the window", chapter, wide)
-		}
+		// The steps are in the recording's order, so the text's last line may belong to the first step.
+		last := evaluate[string](t, p, points+`.at(-1) ?? ""`)
+		p.settled(t, chapter, func(m mini) bool { return m.Step > 1 || last != "" && m.Point == last })
+		wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
+		assert.True(t, wide == 0, "%s is %d px wider than the window", chapter, wide)
 	}
-	// On a phone the mini-stage is above the text. Until a button opens it, the key moment is named.
+	// On a phone the mini-stage is above the text. It names the key moment until a button opens it.
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.until(t, `$("#mini .steps [aria-current]")?.matches(".key") && !$("#mini iframe")`)
 	key := evaluate[mini](t, p, readMini).Step
 	p.run(t, `$("#mini .back").click()`)
-	program.Eventually(t, patience, func() (bool, string) {
-		m := evaluate[mini](t, p, readMini)
-		return m.Stage != "" && m.Seq == m.Stage && m.Step == key-1, fmt.Sprintf("on a phone: %+v, after %d", m, key)
-	})
+	p.settled(t, fmt.Sprint("on a phone, after ", key), func(m mini) bool { return m.Step == key-1 })
 	p.is(t, "0", "on a phone a button scrolls the mini-stage away, by", `scrollY`)
 }
 
-// TestAChapterListsItsMomentsWithoutScript switches scripts off.
-func TestAChapterListsItsMomentsWithoutScript(t *testing.T) {
-	t.Parallel()
-	v := startBook(t, "-demo=false", "-controllers=false")
-	p := openPage(t, "about:blank")
-	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: true})
-		return chromedp.Void{}, err
-	}, chromedp.Navigate(v.URL+"/book/06-cacher"))
+// chapterListsItsMoments opens a chapter with scripts switched off.
+func chapterListsItsMoments(t *testing.T, v *viz, p *page) {
+	without := emulation.SetScriptExecutionDisabledParams{Value: true}
+	p.do(t, tells(emulation.SetScriptExecutionDisabled, without), chromedp.Navigate(v.URL+"/book/06-cacher"))
 	shown := evaluate[bool](t, p,
 		`!$("#mini iframe") && $("#mini .hands").hidden
 		&& $$("#mini .steps li").filter((li) => li.checkVisibility()).length > 4`)
-	if !shown {
-		t.Error("without script no moments are listed, or there are buttons that do nothing")
-	}
+	assert.True(t, shown, "without script no moments are listed, or there are buttons that do nothing")
 }
 
-// TestAChapterIsPrintedWithItsMoments puts a chapter on paper: black on white whatever the screen is, the moments as a
-// list, nothing to press, and nothing beyond the edge.
-func TestAChapterIsPrintedWithItsMoments(t *testing.T) {
-	t.Parallel()
-	v := startBook(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL+"/book/06-cacher")
-	program.Eventually(t, patience, func() (bool, string) {
-		m := evaluate[mini](t, p, readMini)
-		return m.Stage != "" && m.Seq == m.Stage, fmt.Sprintf("the mini-stage is not there yet: %+v", m)
-	})
-	p.do(t, onPaper)
+// chapterIsPrinted prints a chapter: black on white on any screen, the moments as a list, no controls, and nothing
+// beyond the edge.
+func chapterIsPrinted(t *testing.T, v *viz, p *page) {
+	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
+	p.settled(t, "the mini-stage is not there yet", func(mini) bool { return true })
+	// A reader with a dark screen prints the page on A4 within its margins, at 96 px per inch.
+	p.do(t, tells(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009,
+		DeviceScaleFactor: 1}), tells(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}))
 	p.standsOut(t, "on paper", "main *, .mini *", 10)
 	p.none(t, "on paper no reader can press", `$$("button, input, select, iframe, .bar")
 		.filter((el) => el.checkVisibility()).map((el) => el.outerHTML.slice(0, 80))`)
@@ -253,24 +231,26 @@ func TestAChapterIsPrintedWithItsMoments(t *testing.T) {
 		"the paper is %s, with %d moments, and %d px lie beyond the edge", ground, listed, wide)
 }
 
-// onPaper makes the page one that is printed on A4, by a reader whose screen is dark.
-func onPaper(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-	// A4 within its margins, at 96 a inch
-	sheet := emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009, DeviceScaleFactor: 1}
-	if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, sheet); err != nil {
-		return chromedp.Void{}, err
-	}
-	paper := emulation.SetEmulatedMediaParams{Media: "print", Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: "dark"}}}
-	_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, paper)
-	return chromedp.Void{}, err
-}
-
-// TestTheBookIsSearched goes from a page of the running book to what an error message means, by keys.
-func TestTheBookIsSearched(t *testing.T) {
-	t.Parallel()
-	v := startBook(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL+"/book/06-cacher")
+// bookIsSearched goes by keys from a page of the running book to the explanation of an error message.
+func bookIsSearched(t *testing.T, v *viz, p *page) {
+	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.searched(t, "too large resource version", "/book/too-large-resource-version")
 	p.until(t, `$("h1")?.textContent.includes("Too large resource version")`)
+}
+
+// handoutIsTwoPages prints the handout on A4, as an attendee's browser does.
+func handoutIsTwoPages(t *testing.T, v *viz, p *page) {
+	p.do(t, chromedp.Navigate(v.URL+"/book/docs/HANDOUT"))
+	var pdf []byte
+	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		css := true
+		a4 := printing.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PreferCSSPageSize: &css}
+		printed, err := cdp.Call(ctx, target, printing.PrintToPDF, a4)
+		if err == nil {
+			pdf = printed.Data
+		}
+		return chromedp.Void{}, err
+	})
+	n := bytes.Count(pdf, []byte("/Type /Page\n"))
+	assert.True(t, n == 2, "%d pages, want 2", n)
 }

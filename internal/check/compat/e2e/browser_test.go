@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -23,8 +24,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// page is one tab of the tests' Chromium, with a profile and a window of its own. When the test ends it must have asked
-// loopback only, and have complained of nothing on its console.
+// page is one tab of the tests' Chromium, with a profile and a window of its own. When the test ends, the page must
+// have made requests to loopback only and have logged no error or warning on its console.
 type page struct {
 	ctx context.Context
 
@@ -32,10 +33,10 @@ type page struct {
 	requests   []string   // URLs
 	complaints []string   // errors, warnings and exceptions on the console
 
-	themed int // owned by the test: how often one theme was looked at
+	themed int // owned by the test: how many times inEveryTheme has tried one theme only
 }
 
-// chromium starts the browser, for all tests; its context is never done before closeChromium.
+// chromium starts the browser that all tests share. Its context stays open until closeChromium.
 var chromium = sync.OnceValues(func() (context.Context, error) {
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), browserOptions()...)
 	ctx, stopBrowser := chromedp.NewContext(allocator)
@@ -45,7 +46,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 		defer stopAllocator()
 		return chromedp.Cancel(closing)
 	}
-	// Its life is that of this context: no deadline here, but an end to the patience.
+	// The browser lives as long as this context, which therefore has no deadline; only the start has one.
 	defer time.AfterFunc(patience, stopBrowser).Stop()
 	return ctx, chromedp.Do(ctx)
 })
@@ -53,16 +54,15 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 // closeChromium ends the browser if it was started. TestMain calls it after the last test.
 var closeChromium = func() error { return nil }
 
-// Two pages are open at once at most: more would draw their frames late. A test that opens several of its own has the
-// seat of one. seats is sent to by who sits down and received from by who gets up; seated guards against a test that
-// waits for itself.
+// At most two pages are open at once: with more, the browser would draw frames late. A test that opens several pages of
+// its own takes one seat. sit sends to seats and its cleanup receives; seated keeps a test from waiting for itself.
 var (
 	seats  = make(chan bool, 2)
-	seated sync.Map   // by the name of the test
-	frames sync.Mutex // held by who wants all seats, before it sits
+	seated sync.Map   // by test name
+	frames sync.Mutex // alone locks it before it takes all seats
 )
 
-// sit waits for a seat, and gives it back when t ends.
+// sit waits for a seat and gives it back when t ends.
 func sit(t testing.TB) {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	if _, has := seated.Load(name); has {
@@ -76,7 +76,7 @@ func sit(t testing.TB) {
 	})
 }
 
-// alone waits until no other page is open, and keeps others away until t ends: for what looks at every frame.
+// alone waits until no other page is open and keeps others away until t ends. Tests that look at every frame use it.
 func alone(t testing.TB) {
 	frames.Lock()
 	t.Cleanup(frames.Unlock)
@@ -95,9 +95,15 @@ func alone(t testing.TB) {
 // openPage shows url in a page, without the tour that a first visit opens.
 func openPage(t testing.TB, url string) *page {
 	t.Helper()
-	sit(t)
 	browser, err := chromium()
 	require.NoError(t, err, "start Chromium")
+	return openPageOf(t, browser, url)
+}
+
+// openPageOf does what openPage does, in the given browser.
+func openPageOf(t testing.TB, browser context.Context, url string) *page {
+	t.Helper()
+	sit(t)
 	ctx, closePage := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	p := &page{ctx: ctx}
 	t.Cleanup(func() {
@@ -106,33 +112,40 @@ func openPage(t testing.TB, url string) *page {
 		closePage()
 	})
 	late := time.AfterFunc(patience, closePage)
-	err = chromedp.Listen(ctx, p.listen)
+	err := chromedp.Listen(ctx, p.listen)
 	late.Stop()
 	require.NoError(t, err, "open a page")
-	p.do(t, focused, chromedp.Navigate(untoured(t, url)))
+	front := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page takes its window for the front one
+	p.do(t, tells(emulation.SetFocusEmulationEnabled, front), chromedp.Navigate(untoured(t, url)))
 	return p
 }
 
-// focused lets a page believe that its window is the one in front.
-func focused(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-	_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled,
-		emulation.SetFocusEmulationEnabledParams{Enabled: true})
-	return chromedp.Void{}, err
+// tells sends the browser a command whose answer has no content.
+func tells[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, command, params)
+		return chromedp.Void{}, err
+	}
 }
 
-// pick opens the list in which a button stands, and presses it there.
+// before runs a script ahead of the page's own scripts, in every document opened from now on.
+func before(script string) chromedp.Action[chromedp.Void] {
+	added := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}
+	return tells(cdppage.AddScriptToEvaluateOnNewDocument, added)
+}
+
+// pick opens the menu that contains a button, and clicks the button.
 func (p *page) pick(t *testing.T, button string) {
 	t.Helper()
 	p.run(t, `$(%q).closest("[popover]").showPopover()`, button)
 	p.do(t, chromedp.Click(chromedp.CSS(button)))
 }
 
-// untoured returns the address of the stage with the wish for no tour in it, unless it has one; every other address as
-// it is.
+// untoured adds tour=0 to the address of the stage, unless it has a tour parameter. It returns other addresses
+// unchanged.
 func untoured(t testing.TB, address string) string {
 	t.Helper()
-	u, err := url.Parse(address)
-	require.NoError(t, err)
+	u := require.Value(url.Parse(address))(t)
 	if query := u.Query(); u.Host != "" && strings.Trim(u.Path, "/") == "" && !query.Has("tour") {
 		query.Set("tour", "0")
 		u.Path, u.RawQuery = "/", query.Encode()
@@ -140,8 +153,8 @@ func untoured(t testing.TB, address string) string {
 	return u.String()
 }
 
-// browserOptions are what a headless Chromium needs in a container, as root, on a machine without GPU. No name but
-// loopback's address can be resolved.
+// browserOptions are the options of a headless Chromium in a container, as root, on a machine without a GPU. It
+// resolves no name but loopback's address.
 func browserOptions() []chromedp.ExecAllocatorOption {
 	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	options = append(options, chromedp.DisableGPU, chromedp.WindowSize(1600, 1000),
@@ -156,7 +169,7 @@ func browserOptions() []chromedp.ExecAllocatorOption {
 	return options
 }
 
-// listen notes what the tests judge the page by. It runs in the loop that reads the browser's messages.
+// listen notes the events by which the tests judge the page. It runs in the loop that reads the browser's messages.
 func (p *page) listen(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +183,7 @@ func (p *page) listen(event any) {
 	case *log.EventEntryAdded:
 		if gone := strings.Contains(event.Entry.Text, "410 (Gone)") && strings.Contains(event.Entry.URL,
 			"/viz/"); gone {
-			return // records that leave the log while the page asks for them are part of its list-watch
+			return // the page may list records that leave the log meanwhile
 		}
 		if event.Entry.Level == log.EntryLevelError || event.Entry.Level == log.EntryLevelWarning {
 			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text,
@@ -195,7 +208,7 @@ func exceptionText(details *runtime.ExceptionDetails) string {
 	return details.Text
 }
 
-// verify fails the test for everything that the page should not have done.
+// verify fails the test for each complaint on the console and each request beyond loopback.
 func (p *page) verify(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
@@ -230,16 +243,21 @@ func (p *page) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
 
-// eyes are names that every script of these tests may use.
+// eyes defines helpers for every script of these tests.
 const eyes = `
 	globalThis.$ ??= (css) => document.querySelector(css);
 	globalThis.$$ ??= (css) => [...document.querySelectorAll(css)];
 	globalThis.$text ??= (css) => $(css)?.textContent ?? "";
 	globalThis.$frames ??= async (n) => { while (n-- > 0) await new Promise(requestAnimationFrame); };
 	globalThis.$picture ??= () => listwatch.picture({ texts: false });
+	globalThis.$meet ??= (a, b) => { // whether two texts overlap: a line is higher than its letters
+		const between = Math.max(3, Math.min(a.h, b.h) / 5);
+		const across = a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1;
+		return across && a.y < b.y + b.h - between && b.y < a.y + a.h - between;
+	};
 `
 
-// evaluate returns the value of a JavaScript expression in the page; of a promise, what it is fulfilled with.
+// evaluate returns the value of a JavaScript expression in the page. It awaits promises.
 func evaluate[T any](t testing.TB, p *page, expression string) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -249,13 +267,13 @@ func evaluate[T any](t testing.TB, p *page, expression string) T {
 	return value
 }
 
-// run runs statements in the page, which may await something.
+// run runs statements in the page. They may use await.
 func (p *page) run(t testing.TB, statements string, args ...any) {
 	t.Helper()
 	evaluate[bool](t, p, "(async () => {"+script(statements, args)+"})().then(() => true)")
 }
 
-// script puts values into a script.
+// script formats args into a script.
 func script(format string, args []any) string {
 	if len(args) == 0 {
 		return format
@@ -263,16 +281,15 @@ func script(format string, args []any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// is fails the test unless an expression has a value as text.
+// is fails the test unless an expression, as text, equals want.
 func (p *page) is(t testing.TB, want, what, expression string, args ...any) {
 	t.Helper()
 	assert.Equal(t, want, evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"), what)
 }
 
-// becomes waits until an expression has a value as text.
-func (p *page) becomes(t testing.TB, want, expression string, args ...any) {
+// becomes waits until an expression, as text, equals want.
+func (p *page) becomes(t testing.TB, want, expression string) {
 	t.Helper()
-	expression = script(expression, args)
 	program.Eventually(t, patience, func() (bool, string) {
 		got := evaluate[string](t, p, "String("+expression+")")
 		return got == want, fmt.Sprintf("%s is %q, want %q", expression, got, want)
@@ -292,15 +309,14 @@ func (p *page) until(t testing.TB, expression string, args ...any) {
 	})
 }
 
-// none fails the test for each thing that a script has found.
+// none fails the test if a script returns any findings.
 func (p *page) none(t testing.TB, what, expression string, args ...any) {
 	t.Helper()
-	if found := evaluate[[]string](t, p, script(expression, args)); len(found) > 0 {
-		t.Errorf("%s: %d: %s", what, len(found), strings.Join(found[:min(len(found), 10)], "; "))
-	}
+	found := evaluate[[]string](t, p, script(expression, args))
+	assert.True(t, len(found) == 0, "%s: %d: %s", what, len(found), strings.Join(found[:min(len(found), 10)], "; "))
 }
 
-// click clicks one element after the other, each when it is there.
+// click clicks the elements one after the other, waiting for each to appear.
 func (p *page) click(t testing.TB, selectors ...string) {
 	t.Helper()
 	for _, selector := range selectors {
@@ -314,23 +330,20 @@ func (p *page) press(t testing.TB, key string) {
 	p.do(t, chromedp.KeyEvent(key))
 }
 
-// strike is a key with nothing focused that would take it.
+// strike sends the page a key while no element has the focus.
 func (p *page) strike(t testing.TB, key string) {
 	t.Helper()
 	p.run(t, `document.activeElement?.blur?.();
 		document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }))`, key)
 }
 
-// prefers makes the browser say what its user prefers.
+// prefers sets a preference of the browser's user.
 func prefers(what, value string) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}})
-		return chromedp.Void{}, err
-	}
+	return tells(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}})
 }
 
-// navigate leaves for another address, as openPage does.
+// navigate goes to another address, without the tour, as openPage does.
 func (p *page) navigate(t *testing.T, url string) {
 	t.Helper()
 	p.do(t, chromedp.Navigate(untoured(t, url)))

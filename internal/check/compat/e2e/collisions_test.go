@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// view is a window and a way to look, in which nothing may collide.
+// view is a window and a way to look at it in which no two texts may collide.
 type view struct {
 	look
-	scale  float64 // of a pixel of the page
-	before string  // what is pressed there, and again when it is left
+	scale  float64 // device pixels per CSS pixel
+	before string  // the button to press before the check, and again after it
 }
 
 var views = []view{
@@ -22,11 +22,11 @@ var views = []view{
 	{look{"presenter", 1280, 720, "light", "reduce"}, 1, "#presenter"},
 	{look{"1920x1080", 1920, 1080, "light", "reduce"}, 1, ""},
 	{look{"200 %", 640, 360, "light", "reduce"}, 2, ""},
-	{look{"machinery", 1280, 720, "dark", "reduce"}, 1, "#detail"},
+	{look{"all", 1280, 720, "dark", "reduce"}, 1, "#detail"},
 }
 
-// collisions draws what is on the stage with names of 63 characters and versions of seven digits, and says which texts
-// stand on each other or over an edge. Names of tokens keep off each other where they are written.
+// collisions draws the stage with names of 63 characters and versions of seven digits, and returns the texts that
+// overlap or run over an edge. The names of tokens are exempt: the code that draws them keeps them apart.
 const collisions = `(async () => {
 	const { scene } = listwatch.stage;
 	const begin = "a-name-as-long-as-a-label-may-be-and-not-one-letter-longer-";
@@ -49,23 +49,21 @@ const collisions = `(async () => {
 	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 &&
 		t.y < stage.bottom - 1;
 	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
-	const turned = new Set($$("#ring-versions text").map((el) => el.textContent)); // each along a cell of its own
+	const turned = new Set($$("#ring-versions text").map((el) => el.textContent)); // each along its own cell
 	const found = [];
 	if (texts.length < 10) found.push("there are " + texts.length + " texts");
 	texts.forEach((a, i) => {
 		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1 || a.y < stage.top - 3 ||
 			a.y + a.h > stage.bottom + 3) found.push(a.text + " runs over an edge");
 		for (const b of texts.slice(i + 1)) {
-			const between = Math.max(3, Math.min(a.h, b.h) / 5); // lines are higher than their letters
-			const meet = a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1 && a.y < b.y + b.h - between && b.y < a.y + a.h - between;
-			if (meet && !(turned.has(a.text) && turned.has(b.text))) found.push(a.text + " on " + b.text);
+			if ($meet(a, b) && !(turned.has(a.text) && turned.has(b.text))) found.push(a.text + " on " + b.text);
 		}
 	});
 	await drawn(false);
 	return found;
 })()`
 
-// collides looks at what the stage shows in each view, and leaves the window in the first one.
+// collides checks the stage in each view and leaves the window in the first one.
 func (p *page) collides(t *testing.T, state string) {
 	t.Helper()
 	for _, v := range views {

@@ -9,7 +9,7 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// TestTheConsoleShowsWhatTheWireCarries sends what kubectl sends, watches, stops reading, and is evicted.
+// TestTheConsoleShowsWhatTheWireCarries has the console create a pod, watch, stop reading, and be evicted.
 func TestTheConsoleShowsWhatTheWireCarries(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-flight=off")
@@ -20,12 +20,20 @@ func TestTheConsoleShowsWhatTheWireCarries(t *testing.T) {
 
 	p.run(t, `$("[data-console] textarea").value = "hello"; $("[data-console]").requestSubmit()`)
 	p.until(t, `$text("#console-refused").includes("want a method and a path")`)
-	p.mu.Lock()
-	p.complaints = nil // the browser's own word on the 400
-	p.mu.Unlock()
+	p.run(t, `console.error("an error", 42); setTimeout(() => { throw new Error("thrown later") }, 0)`)
+	program.Eventually(t, patience, func() (bool, string) { // the browser reports errors with a delay
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		said := strings.Join(p.complaints, "\n")
+		if strings.Contains(said, "status of 400") && strings.Contains(said, "an error") &&
+			strings.Contains(said, "thrown later") {
+			p.complaints = nil
+		}
+		return p.complaints == nil, "the harness noticed only:\n" + said
+	})
 }
 
-// asked sends a request from the console, and waits for the answer's status.
+// asked sends a request from the console and waits for the answer's status.
 func (p *page) asked(t *testing.T, request, status string) {
 	t.Helper()
 	p.run(t, `$("[data-console] textarea").value = %q; $("#console-head").hidden = true;
@@ -33,8 +41,8 @@ func (p *page) asked(t *testing.T, request, status string) {
 	p.until(t, `!$("#console-head").hidden && $text("#console-head").startsWith("HTTP/1.1 %s")`, status)
 }
 
-// createsInConsole creates a pod of a new name with the request of kubectl run, and finds it in the informer's store,
-// on the stage and in the table.
+// createsInConsole creates a pod of a new name with the request of kubectl run, and finds the pod in the informer's
+// store, on the stage and in the table.
 func (p *page) createsInConsole(t *testing.T) {
 	t.Helper()
 	p.pick(t, "#open-console")
@@ -56,8 +64,8 @@ func (p *page) createsInConsole(t *testing.T) {
 	p.until(t, shelved(name))
 }
 
-// evictsConsole watches pods in the console, stops reading, and returns how many frames had come when the server had
-// closed the watch, and the page had said why.
+// evictsConsole watches pods in the console, stops reading, and returns how many frames arrived before the server
+// closed the watch. The page must have given the reason.
 func (p *page) evictsConsole(t *testing.T) int {
 	t.Helper()
 	p.asked(t, `GET /api/v1/namespaces/default/pods?watch=true`, "200 OK")
@@ -77,7 +85,7 @@ func (p *page) evictsConsole(t *testing.T) int {
 	return evaluate[int](t, p, `Number($text("#console-state").match(/(\d+) piece/)[1])`)
 }
 
-// evicts waits until a watcher was closed because it did not keep up.
+// evicts waits until the server has closed a watcher that did not keep up.
 func (p *page) evicts(t *testing.T) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -87,13 +95,14 @@ func (p *page) evicts(t *testing.T) {
 	})
 }
 
-// rate lets so many changes a second come.
+// rate sets the traffic to n changes a second.
 func (p *page) rate(t *testing.T, n int) {
 	t.Helper()
 	p.run(t, asks("POST", "/viz/knobs", fmt.Sprintf(`{"name":"traffic.rate","value":"%d"}`, n)))
 }
 
-// asks is a request of the page to its program, or to the machine in its tab: the answer as JSON.
+// asks returns a script that sends a request to the page's program, or to the machine in its tab, and returns the
+// answer's JSON.
 func asks(method, path, body string) string {
 	return fmt.Sprintf(`await (async () => {
 		const body = %q;
@@ -102,7 +111,7 @@ func asks(method, path, body string) string {
 	})()`, body, method, path)
 }
 
-// shelved is true when a pod is in the informer's store.
+// shelved returns an expression that is true when a pod is in the informer's store.
 func shelved(name string) string {
 	return fmt.Sprintf(`Object.entries(listwatch.state.resources.pods.shelves).some(([name, { rows }]) =>
 		name.startsWith("indexer") && rows.some((row) => row.key.endsWith("default/%s")))`, name)

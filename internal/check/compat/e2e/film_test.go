@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -18,28 +17,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/require"
 )
 
-// The README's film: the page itself, a tenth of a second a picture, from the recording of a story. It is an animated
+// The README's film shows the page itself replaying a story's recording, ten pictures a second. The film is an animated
 // PNG, which every browser shows.
 const (
-	filmPeriod  = 100 * time.Millisecond // between two pictures
-	filmColours = 128                    // of both halves of a theme
-	filmWidth   = 900                    // of a README on a forge: there the lanes' names are 16 px and more
+	filmPeriod  = 100 * time.Millisecond // the time between two pictures
+	filmColours = 128                    // for both halves of a theme
+	filmWidth   = 900                    // a README's width on a forge, where the lanes' names have 16 px and more
 	filmHeight  = 432
 )
 
-// filmScenes follow the beats of the story.
+// filmScenes are the film's scenes, in the order of the story's beats.
 var filmScenes = []struct {
 	caption string
-	beat    int // it plays to where this beat of the story rests; 0: nothing moves
-	ms      int // that this takes, about
-	rest    int // ms after that
+	beat    int // plays up to the end of this beat of the story; 0: nothing moves
+	ms      int // the time that this takes, about
+	rest    int // the pause after that, in ms
 }{
 	{"Five clients watch pods, each through two channels", 0, 0, 1800},
 	{"One of them, the laptop, stops reading", 1, 300, 1500},
@@ -49,7 +46,7 @@ var filmScenes = []struct {
 	{"The laptop's watch is closed, and the others go on", 5, 2800, 1800},
 }
 
-// filmClock gives the page a clock that stands between two pictures, however long it takes to take one.
+// filmClock gives the page a clock that does not advance between two pictures, however long taking them may last.
 const filmClock = `{
 	const [ask, now] = [window.requestAnimationFrame.bind(window), performance.now.bind(performance)];
 	let [at, queue] = [0, []];
@@ -66,14 +63,14 @@ const filmClock = `{
 	};
 }`
 
-// film takes the pictures: a client stops reading, its channels fill, and its watch is closed.
+// film takes the pictures of one film: a client stops reading, its channels fill, and the server closes its watch.
 func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	t.Helper()
 	var story told
 	v.Get(t, "/viz/scenario/"+filmStory, &story)
 	beats := story.Recorded
 	p.do(t, look{"film", filmWidth, filmHeight, scheme, "no-preference"}.wear(1),
-		chromedp.Navigate(v.URL+"/?figure=1&detail=path&take=story-"+filmStory))
+		chromedp.Navigate(v.URL+"/?figure=1&detail=boxes&take=story-"+filmStory))
 	p.until(t, "window.listwatch?.player.head >= %d", beats[len(beats)-1].To)
 	p.run(t, `const { StoryView } = await import("/viz/assets/stage/storyview.js");
 		const { player, stage } = listwatch;
@@ -113,18 +110,8 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	require.NoError(t, os.WriteFile(file, animate(t, frames), 0o644))
 }
 
-// filmReady gives every page that p opens from now on the film's clock.
-func (p *page) filmReady(t *testing.T) {
-	t.Helper()
-	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		script := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: filmClock}
-		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, script)
-		return chromedp.Void{}, err
-	})
-}
-
-// animate returns the pictures as an animated PNG: the first one whole, of every other one the rectangle that has
-// changed.
+// animate returns the pictures as an animated PNG: the whole first picture, and of each later one only the rectangle
+// that has changed.
 func animate(t *testing.T, frames []image.Image) []byte {
 	t.Helper()
 	palette, nearest := paletteOf(frames)
@@ -145,7 +132,7 @@ func animate(t *testing.T, frames []image.Image) []byte {
 		if changed.Empty() {
 			changed = image.Rect(0, 0, 1, 1)
 		}
-		part := image.NewPaletted(changed, palette) // what has not changed is transparent
+		part := image.NewPaletted(changed, palette) // transparent where nothing has changed
 		for y := changed.Min.Y; y < changed.Max.Y; y++ {
 			for x := changed.Min.X; x < changed.Max.X; x++ {
 				if at := next.PixOffset(x, y); i == 0 || next.Pix[at] != shown.Pix[at] {
@@ -160,15 +147,16 @@ func animate(t *testing.T, frames []image.Image) []byte {
 		}
 		control = binary.BigEndian.AppendUint16(control, uint16(filmPeriod.Milliseconds()))
 		control = binary.BigEndian.AppendUint16(control, 1000)
-		control = append(control, 0, 1) // leave it; over what is there
+		control = append(control, 0, 1) // keep the canvas after the frame; blend the frame over it
 		sequence++
 		for _, c := range chunksOf(t, part) {
+			if c.kind == "IDAT" && control != nil {
+				chunk{"fcTL", control}.write(&out)
+				control = nil
+			}
 			switch {
-			case c.kind == "IDAT" && i == 0:
-				control = c.writeAfter(&out, "fcTL", control)
-			case c.kind == "IDAT":
-				control = chunk{"fdAT", append(binary.BigEndian.AppendUint32(nil, sequence), c.data...)}.writeAfter(
-					&out, "fcTL", control)
+			case c.kind == "IDAT" && i > 0:
+				chunk{"fdAT", append(binary.BigEndian.AppendUint32(nil, sequence), c.data...)}.write(&out)
 				sequence++
 			case i == 0 && c.kind == "IHDR":
 				out.WriteString("\x89PNG\r\n\x1a\n")
@@ -197,16 +185,7 @@ func (c chunk) write(out *bytes.Buffer) {
 	out.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(body)))
 }
 
-// writeAfter writes another chunk before c, if there is one, and returns that there is none any more.
-func (c chunk) writeAfter(out *bytes.Buffer, kind string, data []byte) []byte {
-	if data != nil {
-		chunk{kind, data}.write(out)
-	}
-	c.write(out)
-	return nil
-}
-
-// chunksOf returns the chunks of a picture as PNG.
+// chunksOf returns the chunks of a picture encoded as PNG.
 func chunksOf(t *testing.T, picture image.Image) (list []chunk) {
 	t.Helper()
 	var file bytes.Buffer
@@ -219,8 +198,8 @@ func chunksOf(t *testing.T, picture image.Image) (list []chunk) {
 	return list
 }
 
-// paletteOf returns the colours that pictures have most of, none first, and how to find the one that is nearest to
-// another.
+// paletteOf returns the most frequent colours of the pictures, after a transparent one, and a function that returns the
+// index of the colour nearest to another.
 func paletteOf(frames []image.Image) (color.Palette, func(color.Color) uint8) {
 	counts := map[color.Color]int{}
 	for _, frame := range frames {

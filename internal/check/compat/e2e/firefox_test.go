@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// firefox is a tab of a Firefox, which is told what to do by WebDriver BiDi. One goroutine uses it.
+// firefox is a tab of Firefox, driven over WebDriver BiDi. One goroutine uses it.
 type firefox struct {
 	wire       *websocket.Conn
 	commands   int
@@ -25,7 +25,7 @@ type firefox struct {
 	complaints []string // errors on the console
 }
 
-// bidi is a message of Firefox: an answer has an ID, an event a Method.
+// bidi is a message from Firefox. Answers have an ID, events have a Method.
 type bidi struct {
 	ID             int
 	Method         string
@@ -63,7 +63,7 @@ func openFirefox(t *testing.T) *firefox {
 	return f
 }
 
-// call sends a command and returns its answer; what is said in between is noted.
+// call sends a command and returns its answer. It notes the errors that the console reports meanwhile.
 func (f *firefox) call(t *testing.T, method string, params map[string]any) bidi {
 	t.Helper()
 	f.commands++
@@ -92,7 +92,7 @@ func (f *firefox) navigate(t *testing.T, url string) {
 	f.call(t, "browsingContext.navigate", map[string]any{"context": f.tab, "url": url, "wait": "complete"})
 }
 
-// run runs statements in the page and returns what they return, as text.
+// run runs statements in the page and returns their result as text.
 func (f *firefox) run(t *testing.T, statements string) string {
 	t.Helper()
 	m := f.call(t, "script.evaluate", map[string]any{
@@ -112,7 +112,8 @@ func (f *firefox) until(t *testing.T, expression string) {
 	})
 }
 
-// TestFirefoxShowsItToo looks, in a second engine, at stage, tour, a story, a chapter and the machine in a tab.
+// TestFirefoxShowsItToo looks at the stage, the tour, a story, a chapter and the machine in a tab, in a second browser
+// engine.
 func TestFirefoxShowsItToo(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

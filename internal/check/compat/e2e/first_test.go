@@ -9,10 +9,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/compat/program"
 )
 
-// readFirst is what the first view shows: its controls, what is written on the stage, and how large the question is.
+// readFirst reads the first view: its controls, the names on the stage, and the question with its font size.
 const readFirst = `(() => {
 	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
 	const texts = (selector) => $$(selector).filter((el) => el.textContent && shown(el));
@@ -21,17 +20,16 @@ const readFirst = `(() => {
 		Names: texts(".scenery text:not(.lane text, .row text)").map((el) => el.textContent),
 		Clients: texts(".lane .name").map((el) => el.textContent),
 		Question: $("#first h2").textContent, Size: getComputedStyle($("#first h2")).fontSize,
-		State: $("#first-state").innerText,
 	};
 })()`
 
 type first struct {
 	Controls, Names, Clients []string
-	Question, Size, State    string
+	Question, Size           string
 }
 
-// onFirst looks at every frame until a named token has been drawn in so many of them, and returns the frames in which
-// more than one was, and the names of stations that are drawn although they have no name there.
+// onFirst looks at every frame until so many frames have drawn a named token. It returns the frames with more than one
+// name, and the stations that the first view draws without naming them.
 const onFirst = `((wanted) => new Promise((done) => {
 	const { motion, player } = listwatch;
 	const [wrong, began] = [[], performance.now()];
@@ -42,16 +40,16 @@ const onFirst = `((wanted) => new Promise((done) => {
 		named += names.length;
 		if (named < wanted && performance.now() - began < 20000) return requestAnimationFrame(look);
 		if (named < wanted) wrong.push(named + " frames show a change that travels");
-		const drawn = $$(".station > *")
+		const drawn = $$(".station > :not(.hit)")
 			.filter((el) => getComputedStyle(el).visibility === "visible" && el.getBBox().width > 0);
 		const stations = new Set(drawn.map((el) => el.parentElement.dataset.station));
 		done([...wrong, ...[...stations].filter((name) =>
-			!["etcd", "ring", "dispatch", "watcher", "indexer", "handler"].includes(name))]);
+			!["etcd", "ring", "dispatch", "watcher", "indexer", "processor", "handler"].includes(name))]);
 	};
 	look();
 }))`
 
-// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn: the tour is tour_test.go's.
+// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn leaves the tour itself to tour_test.go.
 func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
@@ -60,42 +58,38 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL))
 		p.until(t, `window.listwatch?.player.head > 0`)
 	}
-	post(t, v.URL+"/api/v1/namespaces/default/pods", map[string]any{"metadata": map[string]any{"name": "web-1"},
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "example.com/c"}}}})
+	v.createPod(t, "web-1")
 	visit()
 	p.until(t, `document.documentElement.dataset.first === "asks"`)
 	p.none(t, "beside the one change that travels the first view shows", onFirst+`(20)`)
 	seen := evaluate[first](t, p, readFirst)
 	names := strings.Join(seen.Names, ", ")
-	if names != "API server, etcd, history ring, dispatcher, one lane for each client, your controller, its "+
-		"copy, your code" ||
-		seen.Size != "32px" || !slices.Contains(seen.Clients, "informer") {
+	const first = "API server, your controller, other clients, your copy, your code, etcd, history ring"
+	if !strings.HasPrefix(names, first) ||
+		seen.Size != "32px" || !slices.Contains(seen.Clients, "scheduler") {
 		t.Errorf("the first view names %s, and the clients %s, and asks in %s", names, seen.Clients, seen.Size)
 	}
-	p.until(t, `$$(".row .key").filter((el) => el.checkVisibility({ visibilityProperty: true })).map((el) =>
-		el.textContent).join() === "web-1"`) // in the controller's copy
+	p.until(t, `$picture().shelves.some(({ station, rows }) => station === "indexer" && rows[0]?.key === "default/web-1")`)
 	for _, word := range []string{"Kubernetes", "controller", "change"} {
 		assert.True(t, strings.Contains(seen.Question, word), "the question lacks %q: %s", word, seen.Question)
 	}
-	if got := strings.Join(seen.Controls, ", "); got != "tour-start, first-kubectl, watch closed, 410 Gone, 409 "+
-		"Conflict, first-leave" {
-		t.Errorf("the first view has the controls %s", got)
-	}
+	got := strings.Join(seen.Controls, ", ")
+	assert.True(t, got == "tour-start, first-create, Copy, watch closed, 410 Gone, 409 Conflict, first-leave",
+		"the first view has the controls %s", got)
 
-	p.click(t, "#first-kubectl")
-	p.until(t, `$("#first-state").innerText.startsWith("The page waits")`)
-	// A minute ago the commands were shown.
-	p.run(t, `const button = $("#first-kubectl");
-		const { now } = performance;
-		button.click();
-		performance.now = () => now.call(performance) - 61000;
-		button.click();
-		delete performance.now;`)
-	p.until(t, `$("#first-state").innerText.includes("readyz")`)
-	watch := program.Start(t, kubectlFor(t, v).Command("get", "pods", "-w"))
-	p.until(t, `$("#first-state").innerText.startsWith("Your watch is here")`)
-	watch.Interrupt(t)
-	watch.ExitCode(t, program.HangsAfter)
+	p.is(t, "kubectl -s "+v.URL+" run hello --image=example.com/hello", "the command to copy",
+		`$("#first .command code").textContent`)
+	p.click(t, "#first-create")
+	p.until(t, `!document.documentElement.dataset.first && $picture().own?.key === "default/a"`)
+	visit()
+	p.run(t, `localStorage.clear()`)
+	visit()
+	p.until(t, `document.documentElement.dataset.first === "asks"`)
+	kubectlFor(t, v).Run(t, "run", "hello", "--image=example.com/hello")
+	p.until(t, `!document.documentElement.dataset.first && $picture().own?.key === "default/hello"`)
+	p.run(t, `localStorage.clear()`)
+	visit()
+	p.until(t, `document.documentElement.dataset.first === "asks"`)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.documentElement.dataset.first`)
 
@@ -106,26 +100,4 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	p.until(t, `$("#first")?.inert === false`)
 	p.click(t, `[data-first-story="slow-watcher"]`)
 	p.until(t, `!document.documentElement.dataset.first && document.body.dataset.story === "slow-watcher"`)
-	p.until(t, `localStorage.getItem("last-time") !== null`)
-	visit()
-	p.click(t, "#last-time")
-	p.until(t, `document.body.dataset.story === "slow-watcher"`)
-}
-
-// TestASliderKeepsItsKeysAndChangesNeedAMark: Home in a slider moved the page to the start of the log, and Change
-// without a followed pod wrote to one that was deleted long ago.
-func TestASliderKeepsItsKeysAndChangesNeedAMark(t *testing.T) {
-	t.Parallel()
-	_, p := still(t)
-	p.press(t, "x")
-	p.run(t, `$("#traffic").focus()`)
-	p.press(t, kb.Home)
-	p.is(t, "live", "Home in a slider leads to", `document.body.dataset.mode`)
-	const disabled = `["#change-pod", "#delete-pod"].map((each) => $(each).disabled).join()`
-	p.is(t, "true,true", "without a followed pod Change and Delete are disabled", disabled)
-	p.pick(t, "#create-pod")
-	p.until(t, disabled+
-		` === "false,false" && $("#change-pod").textContent === "Change default/a"`)
-	p.pick(t, "#delete-pod")
-	p.until(t, disabled+` === "true,true"`)
 }

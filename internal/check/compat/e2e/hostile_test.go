@@ -26,14 +26,14 @@ const (
 	header   = `{"format":"listwatch recording","version":1}`
 )
 
-// hostile is a recording as an attacker or a broken disk may write it.
+// hostile is a recording that an attacker or a broken disk may have written.
 type hostile struct {
 	name    string
-	text    string // before it is compressed
-	refusal string // what the page says of it; "" if it is to be shown
+	text    string // the uncompressed recording
+	refusal string // part of the page's refusal; "" if the page must show the recording
 }
 
-// everyPoint returns a recording in which every point is reported with args that make no sense, for two objects.
+// everyPoint returns a recording that reports every point with absurd arguments, for two objects.
 func everyPoint(arg, firstSeq, lastTime int64, text string) string {
 	lines := []string{header}
 	line := func(fields map[string]any) {
@@ -82,13 +82,14 @@ func hostiles() []hostile {
 			`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},`+
 				`"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,`+
 				`"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
-		{"no records", header, "empty"}, // all other refusals are told in viz/script_test.go
+		{"no records", header, "empty"}, // viz/script_test.go tests all other refusals
 		{"deep", header + "\n" + strings.Repeat("[", 200_000), "is not a record"},
 	}
 }
 
-// TestAHostileRecordingIsShownOrRefused drops them one after the other onto one page: each is shown or refused with a
-// sentence, no script of theirs runs, and the page still draws. What it throws fails the test, too (page.verify).
+// TestAHostileRecordingIsShownOrRefused drops hostile recordings one after the other onto one page. The page shows
+// each, or refuses it with a sentence; it runs no script of theirs, and still draws. An exception fails the test, too
+// (page.verify).
 func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	t.Parallel()
 	_, p := still(t)
@@ -96,14 +97,11 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 		last := strings.Count(each.text, "\n")
 		p.drop(t, each.name, zipped(t, each.text))
 		began := time.Now()
-		program.Eventually(t, patience, func() (bool, string) {
-			m := p.moment(t)
+		p.stands(t, fmt.Sprintf("%s, %d records", each.name, last), func(m moment) bool {
 			said := strings.Contains(m.Banner, each.name) && strings.Contains(m.Banner, each.refusal)
 			shown := m.Mode == "replay" && evaluate[int](t, p,
-				`listwatch.player.head - listwatch.player.oldest`) == last && !strings.Contains(m.Banner,
-				each.name)
-			return each.refusal != "" && said || each.refusal == "" && shown, fmt.Sprintf("%s: %+v, %d records",
-				each.name, m, last)
+				`listwatch.player.head - listwatch.player.oldest`) == last && !strings.Contains(m.Banner, each.name)
+			return each.refusal != "" && said || each.refusal == "" && shown
 		})
 		if each.refusal != "" {
 			continue
@@ -123,8 +121,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	}
 }
 
-// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops three recordings that would take more memory than there is, with
-// FULL all of them, and then one that the program made with as many watchers as it takes.
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than the tab has, all
+// only with FULL, and then one that the program made with as many watchers as it accepts.
 func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.lw.gz")
@@ -145,27 +143,22 @@ func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 			continue
 		}
 		p.drop(t, greedy.Name, greedy.File())
-		program.Eventually(t, patience, func() (bool, string) {
-			m := p.moment(t)
-			return strings.Contains(m.Banner, greedy.Name+": ") && strings.Contains(m.Banner, greedy.Refusal),
-				fmt.Sprintf("%s: %+v", greedy.Name, m)
+		p.stands(t, greedy.Name, func(m moment) bool {
+			return strings.Contains(m.Banner, greedy.Name+": ") && strings.Contains(m.Banner, greedy.Refusal)
 		})
 	}
 	_, records := readRecording(t, file)
-	written, err := os.ReadFile(file)
-	require.NoError(t, err)
+	written := require.Value(os.ReadFile(file))(t)
 	p.drop(t, "at the limits", written)
 	p.replays(t, records)
 }
 
-// zipped returns a text as the file of a recording.
+// zipped compresses a text, as recording files are.
 func zipped(t *testing.T, text string) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	w := gzip.NewWriter(&file)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	require.Value(w.Write([]byte(text)))(t)
 	require.NoError(t, w.Close())
 	return file.Bytes()
 }

@@ -1,9 +1,14 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,11 +18,12 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
+	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
 
 // runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its
-// watches ask for no bookmarks. They are short, so that what takes an hour elsewhere takes seconds here.
+// watches ask for no bookmarks. Its watches are short, so that the bug shows after seconds instead of an hour.
 func runRelister(t *testing.T, server string) {
 	transport := &http.Transport{}
 	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1,
@@ -26,7 +32,7 @@ func runRelister(t *testing.T, server string) {
 	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTweakListOptions(
 		func(o *metav1.ListOptions) {
 			o.LabelSelector, o.TimeoutSeconds = "app=quiet", &short
-			o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only the first state has its bookmark
+			o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only the watch-list has bookmarks
 		}))
 	factory.Core().V1().Pods().Informer()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -38,12 +44,12 @@ func runRelister(t *testing.T, server string) {
 	})
 }
 
-// TestTheLensTellsWhyAControllerRelists points a controller at the lens of a second program, whose demo is a cluster
-// where things happen, and reads on the page what is wrong with it.
+// TestTheLensTellsWhyAControllerRelists points a controller at the lens of a second program and reads the controller's
+// bug on the page. The first program's demo serves as the busy cluster.
 func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	t.Parallel()
 	server := startViz(t, "-flight=off", "-ring-capacity=2")
-	post(t, server.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "4"}) // the ring runs over at once
+	post(t, server.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "4"}) // overruns the ring at once
 	lens := startViz(t, "-server", server.URL)
 	runRelister(t, lens.URL)
 	p := openPage(t, lens.URL)
@@ -64,26 +70,20 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
 		assert.False(t, evaluate[bool](t, p, `$("#`+id+`").checkVisibility()`), "a guest is offered #%s", id)
 	}
-	if response, err := http.Post(lens.URL+"/api/v1/namespaces/default/pods", "application/json",
-		strings.NewReader("{}")); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("a write through the lens: got %v, %v", response, err)
-	} else {
-		response.Body.Close()
-	}
-	// A lane stands as long as its watch. The relister's are short, and client-go opens them less and less often.
+	// A lane exists as long as its watch. The relister's are short, and client-go opens them less and less often.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, lens.URL+"/api/v1/pods?watch=true", nil)
 	require.NoError(t, err)
 	request.Header.Set("User-Agent", "reader/v1.2 (linux/amd64)")
-	stream, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	stream := require.Value(http.DefaultClient.Do(request))(t)
 	defer stream.Body.Close()
 	p.until(t, `$$("#watchers .name").some((each) => each.checkVisibility({ visibilityProperty: true })
 		&& each.textContent.trim() === "reader")`)
-	p.watchesAsAGuest(t, lens)
+	p.watchesAsAGuest(t)
 }
 
-// watchesAsAGuest sees our own client half on the other program's server half, and lets it watch something else.
-func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
+// watchesAsAGuest checks that the page shows our own client half on the other program's server half, and makes it watch
+// another resource.
+func (p *page) watchesAsAGuest(t *testing.T) {
 	t.Helper()
 	p.run(t, `$("#lens-close").click()`)
 	p.until(t, `Number($('[data-text="indexer.n"]').textContent) > 0`)
@@ -97,10 +97,91 @@ func (p *page) watchesAsAGuest(t *testing.T, lens *viz) {
 	p.run(t, `$("#resource").value = "namespaces",
 		$("#resource").dispatchEvent(new Event("change", { bubbles: true }))`)
 	p.until(t, `Number($('[data-text="indexer.n"]').textContent) === 4`)
-	response, err := http.Post(lens.URL+"/viz/guest", "application/json",
-		strings.NewReader(`{"resources":["gadgets.example.com"]}`))
-	require.NoError(t, err)
-	response.Body.Close()
-	assert.True(t, response.StatusCode == http.StatusBadRequest,
-		"a resource that is not there: got %s", response.Status)
+}
+
+// crowd is a server of the test's own that serves nothing but pods.
+type crowd struct {
+	status atomic.Int64 // the status of every list and watch; 0: success
+	pods   int
+	ready  chan bool // closing it triggers one more change
+}
+
+func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	status := int(c.status.Load())
+	switch {
+	case r.URL.Path != "/api/v1/pods":
+		http.Error(w, "", http.StatusForbidden)
+	case status != 0:
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusFailure, Code: int32(status), Message: "no"})
+	default:
+		c.stream(w, r)
+	}
+}
+
+// stream sends a watch-list: every pod with the usual metadata, the bookmark, and a change.
+func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
+	out := bufio.NewWriter(w)
+	event := func(kind string, i, rv int, annotations string) {
+		fmt.Fprintf(out, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`+
+			`"metadata":{"name":"pod-%06d","namespace":"ns-%d","uid":"%032d","resourceVersion":"%d",`,
+			kind, i, i%100, i, rv)
+		fmt.Fprintf(out, `"labels":{"app":"app-%d","pod-template-hash":"%010d"},"annotations":{%s},`+
+			`"managedFields":[{"manager":%q}]}}}`+"\n", i%1000, i, annotations, strings.Repeat("m", 600))
+	}
+	for i := range c.pods {
+		event("ADDED", i, i+1, "")
+	}
+	event("BOOKMARK", 0, c.pods, fmt.Sprintf("%q:\"true\"", metav1.InitialEventsAnnotationKey))
+	_ = out.Flush()
+	w.(http.Flusher).Flush()
+	select {
+	case <-r.Context().Done():
+		return
+	case <-c.ready:
+	}
+	event("MODIFIED", 42, c.pods+7, "")
+	_ = out.Flush()
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
+}
+
+// TestAGuestToldOnThePage checks that the page reports each trouble with a server, and the remedy. Then it watches more
+// pods than the page can name, with FULL a hundred thousand. Finally it stops the server.
+func TestAGuestToldOnThePage(t *testing.T) {
+	t.Parallel()
+	c := &crowd{pods: 5_000, ready: make(chan bool)}
+	if full {
+		c.pods = 100_000
+	}
+	c.status.Store(http.StatusUnauthorized)
+	server := httptest.NewServer(c)
+	t.Cleanup(func() { eventually.Closes(server) })
+	// The log keeps every record: if it dropped one that the page requests, a 410 would appear on the console.
+	guest := startViz(t, "-server", server.URL, "-log-size=1000000")
+	p := openPage(t, guest.URL)
+	troubled := func(text string) {
+		t.Helper()
+		p.until(t, `$("#guest-troubles").textContent.includes(%q)`, text)
+	}
+	troubled("Log in again, and restart kubectl proxy")
+	p.until(t, `$("#open-lens.broken") !== null && $("#banner").textContent.includes("401")`)
+	troubled("/metrics: 403 Forbidden. To read it takes the right to get the nonResourceURL /metrics")
+
+	c.status.Store(0)
+	post(t, guest.URL+"/viz/guest", map[string]any{"resources": []string{"pods"}})
+	p.until(t, `$("#guest-state").textContent.startsWith("pods: %d ")`, c.pods)
+	p.until(t, `$('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`,
+		c.pods)
+	p.until(t, `$("#open-lens.broken") === null && !$("#banner").textContent.includes("401")`)
+	close(c.ready)
+	p.until(t, `listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7)
+	p.run(t, `await $frames(20)`) // the page keeps drawing
+	var state struct{ Memory uint64 }
+	if guest.Get(t, "/viz/guest", &state); state.Memory > 400<<20 {
+		t.Errorf("%d MB of memory for %d pods", state.Memory>>20, c.pods)
+	}
+	eventually.Closes(server)
+	troubled("is kubectl proxy still running?")
 }

@@ -6,18 +6,18 @@ import (
 	"flag"
 	"image"
 	"image/png"
-	"listwatch/internal/check/require"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/require"
 )
 
-// full asks for everything, and not for a sample of what only repeats: `make full` sets it.
+// full makes tests cover everything instead of a sample. `make full` sets it.
 var full = os.Getenv("FULL") != ""
 
 var (
@@ -26,7 +26,7 @@ var (
 		"-dark.png, into this folder")
 )
 
-// look is one way to see a moment.
+// look is a window size and a viewer's preferences.
 type look struct {
 	name          string
 	width, height int64
@@ -40,48 +40,39 @@ var looks = []look{
 	{"reduced", 1280, 720, "light", "reduce"},
 }
 
-// wear makes the browser one of a viewer who likes it that way.
+// wear makes the browser show the page in this look.
 func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}
-		if _, err := cdp.Call(ctx, target, emulation.SetDeviceMetricsOverride, size); err != nil {
-			return chromedp.Void{}, err
-		}
-		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme},
-			{Name: "prefers-reduced-motion", Value: l.motion}}
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: features})
-		return chromedp.Void{}, err
-	}
+	size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}
+	likes := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: l.motion}}}
+	return chromedp.Steps(tells(emulation.SetDeviceMetricsOverride, size), tells(emulation.SetEmulatedMedia, likes))
 }
 
-// rest returns when nothing is on its way into its place any more: no transition runs, and the scene has been drawn
-// since.
+// rest returns when the page is at rest: it loads no font, runs no transition, and has drawn the scene since.
 func (p *page) rest(t *testing.T) {
 	t.Helper()
 	p.run(t, `const frame = () => new Promise(requestAnimationFrame);
 		await frame();
+		await document.fonts.ready;
 		await Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})));
 		do await frame(); while (listwatch.stage.scene.stale);
 		await frame();`)
 }
 
-// see returns what is to be seen.
+// see returns a screenshot.
 func (p *page) see(t *testing.T) image.Image {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()
-	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	require.NoError(t, err)
-	picture, err := png.Decode(bytes.NewReader(shot))
-	require.NoError(t, err)
+	shot := require.Value(chromedp.Run(ctx, chromedp.CaptureScreenshot()))(t)
+	picture := require.Value(png.Decode(bytes.NewReader(shot)))(t)
 	return picture
 }
 
-// shoot writes what is to be seen.
+// shoot writes a screenshot to a file.
 func (p *page) shoot(t *testing.T, file string) {
 	t.Helper()
-	// what the page said while it was on its way here
+	// Clears messages from the way here.
 	p.run(t, `$("#notice").textContent = ""`)
 	var small bytes.Buffer
 	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)))

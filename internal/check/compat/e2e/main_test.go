@@ -14,16 +14,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What the real client-go says while its server is away is not about our program.
+	// The real client-go's messages about an absent server are not about our program.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	// Not in the middle of a test: a compiler beside it leaves it no processor, and a world that is held does not wait
+	// Build before the tests: a compiler would take the processors from a running test, and a held world does not wait
 	// so long.
 	if err := program.Build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Tests without a page wait for programs most of the time. Pages are limited by seats.
+	// Tests without a page mostly wait for programs. Seats limit the pages.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "3"); err != nil {
 		panic(err)
@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(tests{m})
 }
 
-// tests are those of this package, in one browser.
+// tests runs this package's tests in one browser.
 type tests struct{ *testing.M }
 
-// Run runs them.
+// Run runs the tests and then closes the browser.
 func (m tests) Run() int {
 	code := m.M.Run()
 	if err := closeChromium(); err != nil {

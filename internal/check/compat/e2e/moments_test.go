@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/takes"
 )
@@ -21,8 +20,8 @@ import (
 // keyMoment is one picture: a moment of a recording.
 type keyMoment struct {
 	name, take, point string
-	nth               int    // of the records of that point; 0: the first, -1: the last
-	then              string // what is done in the page when it stands there, as JavaScript
+	nth               int    // among the records of that point; 0: the first, -1: the last
+	then              string // JavaScript to run in the page at the moment
 }
 
 // keyMoments are the pictures by which the stage is judged.
@@ -42,7 +41,7 @@ var keyMoments = []keyMoment{
 	{"12-start", "start", "ReflectorSynced", -1, ""},
 }
 
-// seq finds the record of a moment.
+// seq returns the number of the moment's record.
 func (m keyMoment) seq(t *testing.T) uint64 {
 	t.Helper()
 	take, ok := takes.Find(m.take)
@@ -63,8 +62,8 @@ func (m keyMoment) seq(t *testing.T) uint64 {
 	return seqs[i]
 }
 
-// TestEveryKeyMomentIsShown goes to each key moment of the recordings and judges what is the same on every machine.
-// With -screenshots it keeps a picture of each in every look, with -opening those of the README.
+// TestEveryKeyMomentIsShown goes to each key moment of the recordings and checks what must not differ between machines.
+// With -screenshots it keeps a picture of each moment in every look, with -opening the README's pictures.
 func TestEveryKeyMomentIsShown(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -105,7 +104,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 		p.hurry(t, keyMoments[0])
 		p.shoot(t, filepath.Join(*opening, "stage-"+l.name+".png"))
 	}
-	p.filmReady(t)
+	p.do(t, before(filmClock))
 	for _, l := range looks[:2] {
 		p.film(t, v, l.scheme, filepath.Join(*opening, "film-"+l.name+".png"))
 	}
@@ -114,7 +113,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 
 var updateSums = flag.Bool("update-sums", false, "write moments.sum, the hashes of what is drawn at key moments")
 
-// hash returns a hash of what is drawn and said: of which change is where, and not of coordinates in the window.
+// hash returns a hash of the drawn picture and its sentences: where each change is, but not its coordinates.
 func (p *page) hash(t *testing.T) string {
 	t.Helper()
 	picture := evaluate[string](t, p, `JSON.stringify(window.listwatch.picture({ texts: false }),
@@ -122,25 +121,19 @@ func (p *page) hash(t *testing.T) string {
 	return fmt.Sprintf("%.6x", sha256.Sum256([]byte(picture)))
 }
 
-// stand opens the recording of a moment and goes there.
+// stand opens the recording of a moment and goes to the moment.
 func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 	t.Helper()
 	seq := m.seq(t)
 	p.do(t, chromedp.Navigate(v.URL+"/?take="+m.take))
-	program.Eventually(t, patience, func() (bool, string) {
-		shown := p.moment(t)
-		return shown.Mode == "replay" && shown.Head >= seq, fmt.Sprintf("%s: %+v", m.name, shown)
-	})
+	p.stands(t, m.name, func(shown moment) bool { return shown.Mode == "replay" && shown.Head >= seq })
 	p.run(t, `$("#banner button").click();
 		await window.listwatch.player.seek(%d);
 		%s;`, seq, m.then)
-	program.Eventually(t, patience, func() (bool, string) {
-		shown := p.moment(t)
-		return shown.Seq == seq, fmt.Sprintf("%s: at %d, want %d", m.name, shown.Seq, seq)
-	})
+	p.stands(t, fmt.Sprint(m.name, " at ", seq), func(shown moment) bool { return shown.Seq == seq })
 }
 
-// hurry comes to a moment, so that the tokens of what happened before it are still on their way.
+// hurry plays up to a moment, so that the tokens of earlier records are still moving.
 func (p *page) hurry(t *testing.T, m keyMoment) {
 	t.Helper()
 	p.run(t, `const { player } = window.listwatch;
@@ -152,7 +145,7 @@ func (p *page) hurry(t *testing.T, m keyMoment) {
 		player.freeze();`, m.seq(t))
 }
 
-// judge holds what must be the same wherever the picture is taken.
+// judge checks what must hold on every machine.
 func (p *page) judge(t *testing.T, m keyMoment) {
 	t.Helper()
 	said := evaluate[string](t, p, `$("#sentence .words").textContent`)

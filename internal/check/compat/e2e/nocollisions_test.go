@@ -4,5 +4,5 @@ package e2e
 
 import "testing"
 
-// collides looks for texts that stand on each other, in make full.
+// collides checks for overlapping texts only in make full.
 func (p *page) collides(*testing.T, string) {}

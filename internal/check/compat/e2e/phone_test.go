@@ -2,14 +2,16 @@ package e2e
 
 import (
 	"fmt"
-	"listwatch/internal/check/require"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
 )
 
-// stacked says what is wrong with the stage in a narrow window.
+// stacked returns what is wrong with the stage in a narrow window.
 const stacked = `(() => {
 	const { scene } = listwatch.stage;
 	const wrong = [];
@@ -30,9 +32,8 @@ const stacked = `(() => {
 		if (el.textContent && size < 12) wrong.push(el.textContent + " is written in " + size + " px");
 	}
 	for (const [name, spot] of Object.entries(scene.geometry.anchors)) {
-		const station = { "etcd3-incoming": "etcd3", decode: "etcd3", "etcd3-result": "etcd3", "etcd3-out": "etcd3",
-			"incoming-out": "incoming", "fifo-out": "fifo" }[name] ?? name;
-		if (["loop", "wire", "wire-client"].includes(station)) continue;
+		const station = { decode: "etcd3", "etcd3-out": "etcd3", "incoming-out": "incoming" }[name] ?? name;
+		if (["visitor", "wire"].includes(station)) continue;
 		const [x, y] = scene.place(spot);
 		const { X, Y, W, H } = scene.boxOf(station);
 		if (x < X || x > X + W || y < Y || y > Y + H) wrong.push("a token at " + name + " is drawn beside " + station);
@@ -40,7 +41,7 @@ const stacked = `(() => {
 	return wrong;
 })()`
 
-// untouchable are the controls in sight that a finger misses.
+// untouchable lists the visible controls that are too small for a finger.
 const untouchable = `$$("button, select, a.button, a.main, .bar a")
 	.filter((el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
 		!el.closest(".records, dialog"))
@@ -48,7 +49,7 @@ const untouchable = `$$("button, select, a.button, a.main, .bar a")
 	.map(([el, box]) => (el.id || el.className ||
 		el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
 
-// tap touches a control where it stands, which must be in sight, and not below anything else.
+// tap touches a control, which must be in sight and not covered.
 func (p *page) tap(t *testing.T, selector string) {
 	t.Helper()
 	found := evaluate[struct {
@@ -65,8 +66,8 @@ func (p *page) tap(t *testing.T, selector string) {
 	p.do(t, chromedp.MouseClickXY(found.X, found.Y))
 }
 
-// inSight says whether a name of each station that is chosen stands in sight, above what lies on the lower edge, as far
-// as they fit there.
+// inSight returns an expression that is true if the names of the chosen stations are in sight above over, an element at
+// the lower edge. Names that would not fit there do not count.
 func inSight(stations, over string) string {
 	return fmt.Sprintf(`(() => {
 		const titles = $$(%q).map((el) => el.querySelector(".title").getBoundingClientRect());
@@ -76,7 +77,7 @@ func inSight(stations, over string) string {
 	})()`, stations, over)
 }
 
-// TestTheStageIsStackedOnAPhone tells a story and the tour by touch, where the window is narrow.
+// TestTheStageIsStackedOnAPhone plays a story and the tour by touch in a narrow window.
 func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	t.Parallel()
 	v, _ := quiet(t)
@@ -87,16 +88,15 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 		t.Helper()
 		p.rest(t)
 		for what, script := range map[string]string{"stage": stacked, "controls": untouchable} {
-			if wrong := evaluate[[]string](t, p, script); len(wrong) > 0 {
-				t.Errorf("%s, %s: %s", where, what, strings.Join(wrong, "; "))
-			}
+			wrong := evaluate[[]string](t, p, script)
+			assert.True(t, len(wrong) == 0, "%s, %s: %s", where, what, strings.Join(wrong, "; "))
 		}
 	}
-	check("the path")
+	check("the boxes")
 	p.tap(t, "#open-menu")
 	p.tap(t, "#detail")
-	p.until(t, `document.body.dataset.detail === "machinery"`)
-	check("the machinery")
+	p.until(t, `document.body.dataset.detail === "all"`)
+	check("all")
 
 	evaluate[bool](t, p, `listwatch.stage.scenarios.openStory("missed-deletion"), true`)
 	p.rests(t, 1, "ready")
@@ -117,25 +117,24 @@ func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	p.until(t, `$("#first")?.inert === false && window.listwatch?.player.recording`)
 	p.none(t, "the first view", untouchable)
 	p.tap(t, "#tour-start")
-	for beat := 1; beat <= 11; beat++ {
-		if beat == 7 {
+	for beat := 1; beat <= 12; beat++ {
+		if beat == 6 {
 			p.rests(t, beat, "ready")
 			p.tap(t, "#story section:not([hidden]) .answers button:last-child")
 		}
 		p.rests(t, beat, "rests")
 		p.until(t, inSight(".station.bright", "#story"))
 		check(fmt.Sprint("the tour, beat ", beat))
-		if beat < 11 {
+		if beat < 12 {
 			p.tap(t, "#story-next")
 		}
 	}
 	p.tap(t, "#story-leave")
 	p.until(t, `!document.body.dataset.story`)
 
-	p.do(t, looks[0].wear(1)) // the phone is turned, and large
+	p.do(t, looks[0].wear(1)) // the phone becomes a large landscape window
 	p.until(t, `!$("#stage").classList.contains("tall")`)
 	p.rest(t)
-	if moved := evaluate[int](t, p, `$$(".scenery > .station[transform]").length`); moved > 0 {
-		t.Errorf("on the wide stage %d stations stand where they stood on the tall one", moved)
-	}
+	moved := evaluate[int](t, p, `$$(".scenery > .station[transform]").length`)
+	assert.True(t, moved == 0, "on the wide stage %d stations stand where they stood on the tall one", moved)
 }

@@ -1,21 +1,18 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 )
 
-// contradictions is a function of a picture (listwatch.picture()): what in it cannot be true at once.
+// contradictions takes a picture (listwatch.picture()) and returns the facts in it that exclude each other.
 const contradictions = `(p) => {
 	const found = [];
 	if (p.banner.seq > p.cursor) found.push("the banner is of record " + p.banner.seq);
@@ -23,7 +20,8 @@ const contradictions = `(p) => {
 	if (p.said.row && !begins) found.push("the sentence and the number beside it are two records'");
 	if (p.table.seq !== p.cursor) found.push("the table's top row is record " + p.table.seq);
 	if (p.cursor > p.newest) found.push("the cursor is beyond the newest record, " + p.newest);
-	if (p.mode === "live" && p.behind > (p.level > 0 ? 4 : 12)) found.push("the stage is " + p.behind + " s behind");
+	const late = p.mode === "live" && p.behind > (p.level > 0 ? 4000 : 12000);
+	if (late) found.push("the stage is " + p.behind + " ms behind");
 	if (p.ring.end - p.ring.start > p.ring.capacity) found.push("the ring holds more than its capacity");
 	for (const q of p.queues) {
 		const name = q.name + " of " + q.owner;
@@ -44,10 +42,28 @@ const contradictions = `(p) => {
 	return found.map((what) => "at " + p.cursor + " (" + p.mode + "): " + what);
 }`
 
-// watchPicture looks at n frames of the page and returns what they contradict themselves in.
-func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
+// numbers compares the numbers on the stage with a fold of the test's own at the cursor, as the page's may be ahead of
+// it.
+const numbers = `() => {
+	const { player, stage: { fold } } = listwatch;
+	const cursor = Number(document.body.dataset.seq);
+	const state = (globalThis.mine ??= structuredClone(listwatch.state));
+	fold.apply(state, player.tape.between(state.seq + 1, cursor + 1));
+	const number = (text) => Number(/\d+/.exec(text)?.[0] ?? NaN);
+	const { shelves, ring } = state.resources.pods;
+	const found = [["the cursor", cursor, number($text("#cursor"))],
+		["the store", shelves["store/cacher"].n, number($text("[data-text='store.n']"))],
+		["the ring's end", ring.end, Number($("[data-station=ring]").dataset.end)],
+		["the top row", cursor, Number($("#records tr").dataset.seq)],
+		["the slider", cursor, number($("#timeline input").ariaValueText)]]
+		.filter(([, is, shown]) => is !== shown);
+	return found.map(([name, is, shown]) => "at " + cursor + ": " + name + " is " + is + ", shown is " + shown);
+}`
+
+// watchPicture runs contradictions and further checks on n frames of the page and returns what they found.
+func (p *page) watchPicture(t *testing.T, n int, checks string) (found []string, moving int) {
 	t.Helper()
-	const chunk = 10 // one call must not take long, and frames may come slowly
+	const chunk = 10 // keeps each call short, as frames may come slowly
 	for ; n > 0; n -= chunk {
 		type seen struct {
 			Found  []string
@@ -58,11 +74,11 @@ func (p *page) watchPicture(t *testing.T, n int) (found []string, moving int) {
 			for (let n = 0; n < %d; n++) {
 				await $frames(1);
 				const p = $picture();
-				seen.Found.push(...(%s)(p));
+				for (const check of [%s]) seen.Found.push(...check(p));
 				seen.Moving += p.moving.length;
 			}
 			return seen;
-		})()`, min(n, chunk), contradictions))
+		})()`, min(n, chunk), checks))
 		found, moving = append(found, s.Found...), moving+s.Moving
 	}
 	return found, moving
@@ -75,13 +91,14 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 	v := startViz(t)
 	p := openPage(t, v.URL)
 	p.live(t, v)
+	p.findsWhatIsWrong(t)
 	frames := 100
 	if full {
 		frames = 250
 	}
-	looks := func(name string) {
+	looks := func(name string, more ...string) {
 		t.Helper()
-		found, moving := p.watchPicture(t, frames)
+		found, moving := p.watchPicture(t, frames, strings.Join(append(more, contradictions), ", "))
 		if len(found) > 0 {
 			t.Errorf("%s: %d contradictions in %d frames:\n%s", name, len(found), frames,
 				strings.Join(found[:min(len(found), 8)], "\n"))
@@ -89,9 +106,10 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 		assert.False(t, name == "live at 1 changes a second" && moving < frames/10,
 			"%s: %d tokens on their way in %d frames", name, moving, frames)
 	}
-	for _, rate := range []int{1, 20, 500, 10000} {
+	for i, rate := range []int{1, 60, 500, 10000} {
+		more := []string{numbers, numbers}[min(i, 2):] // above 60 changes a second the page gets sums
 		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
-		looks(fmt.Sprint("live at ", rate, " changes a second"))
+		looks(fmt.Sprint("live at ", rate, " changes a second"), more...)
 	}
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "1"})
 	p.caughtUp(t, v)
@@ -106,11 +124,11 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 	looks("held")
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
-	p.sameAsServer(t, v) // of ten thousand a second it was sent sums
+	p.sameAsServer(t, v) // it got sums of ten thousand a second
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
-// caughtUp waits until the cursor has come to the record that is the newest now.
+// caughtUp waits until the cursor has reached the record that is the newest now.
 func (p *page) caughtUp(t *testing.T, v *viz) {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }
@@ -121,13 +139,11 @@ func (p *page) caughtUp(t *testing.T, v *viz) {
 	})
 }
 
-// TestTheCheckOfThePictureFindsWhatIsWrong shows the check pictures that are wrong in one thing each.
-func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, v.URL+"/book/")
+// findsWhatIsWrong tests contradictions with pictures that have one fault each.
+func (p *page) findsWhatIsWrong(t *testing.T) {
+	t.Helper()
 	const good = `{
-		cursor: 7, newest: 9, mode: "live", behind: 0.5, banner: { seq: 7 }, said: { words: "a", row: "a" },
+		cursor: 7, newest: 9, mode: "live", behind: 500, banner: { seq: 7 }, said: { words: "a", row: "a" },
 			table: { seq: 7 }, ring: { start: 0, end: 3, capacity: 100 },
 		queues: [{ name: "input", owner: "w1", len: 1, cap: 10, slotted: true,
 			tokens: [{ key: "default/a", rv: "4" }] }],
@@ -140,7 +156,7 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 		"two records'":                   `p.said.row = "b"`,
 		"the table's top row":            "p.table.seq = 8",
 		"beyond the newest":              "p.newest = 6",
-		"s behind":                       "p.behind = 19",
+		"ms behind":                      "p.behind = 19000",
 		"more than its capacity":         "p.ring.end = 101",
 		"input of w1 holds":              "p.queues[0].cap = 0.5",
 		"2 tokens, len 1":                "p.queues[0].tokens.push({})",
@@ -157,27 +173,41 @@ func TestTheCheckOfThePictureFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsFollowed creates a pod by the button, and another by kubectl: the first is followed by itself to
-// its handler; the second is not, as something is followed already. What is clicked has its biography opened.
+// TestWhatIsWrittenIsFollowed creates a pod with the button, and others with kubectl. The page follows a change of its
+// own rather than one that it only saw, and a clicked row until the next click. Change and Delete act on the followed
+// object, and a list keeps its keys.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
+	const followed = `listwatch.follow.key`
+	const changes = `[$("#change-pod").disabled, $("#delete-pod").disabled, $text("#change-pod")].join()`
+	p.press(t, "x")
+	p.run(t, `$("#traffic").focus()`)
+	p.press(t, kb.Home)
+	p.is(t, "live", "Home in a list leads to", `document.body.dataset.mode`)
+	p.is(t, "true,true,Change the followed pod", "with nothing followed", changes)
 	k := kubectlFor(t, v)
-	const followed = `[listwatch.follow.key, $("#biography").hidden].join()`
-	create(t, k, podManifest("by-kubectl"))
-	p.becomes(t, "default/by-kubectl,true", followed)
-	create(t, k, podManifest("another"))
+	k.Run(t, "run", "by-kubectl", "--image=example.com/c")
+	p.becomes(t, "default/by-kubectl", followed)
+	k.Run(t, "run", "another", "--image=example.com/c")
 	p.caughtUp(t, v)
-	p.becomes(t, "default/by-kubectl,true", followed)
-	p.pick(t, "#create-pod") // a hand's own write comes before one that was only seen
-	p.becomes(t, "default/a,true", followed)
+	p.becomes(t, "default/by-kubectl", followed)
+	p.pick(t, "#create-pod") // the viewer's own write replaces one that the page only saw
+	p.becomes(t, "default/a", followed)
+	p.becomes(t, "false,false,Change default/a", changes)
 	p.until(t, `$(".row.followed .key")?.textContent === "a"`)
-	p.strike(t, "f")
-	p.becomes(t, ",true", followed)
+	p.pick(t, "#delete-pod")
+	p.until(t, changes+`.startsWith("true,true")`)
+	p.caughtUp(t, v)
+	p.becomes(t, "arrived", `document.body.dataset.own`) // the page follows a change of the viewer's when it sets out
+	p.run(t, `listwatch.follow.clear()`)
 	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
-	p.becomes(t, "default/another,true", followed)
-	p.run(t, `$(".row:not(.empty)").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
-	p.until(t, `!$("#biography").hidden && $$("#biography li").length > 5`)
+	p.becomes(t, "default/another", followed)
+	click := `$(".row:not(.empty)").dispatchEvent(new MouseEvent("click", { bubbles: true }))`
+	p.run(t, `listwatch.follow.clear(), %s`, click)
+	p.until(t, `listwatch.follow.key !== ""`)
+	p.run(t, `%s`, click)
+	p.becomes(t, "", followed)
 }
 
 // TestWhatIsFollowedBeforeTheListHasComeStaysFollowed creates a pod while the page still waits for its list.
@@ -185,15 +215,11 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, "about:blank")
-	p.do(t, func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
-		slow := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
-			const [ask, come] = [window.fetch, new Promise((done) => (window.come = done))];
-			window.fetch = async (url, ...rest) => (String(url).startsWith("/viz/snapshot") && (await come),
-				ask(url, ...rest));
-		}`}
-		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, slow)
-		return chromedp.Void{}, err
-	})
+	p.do(t, before(`{
+		const [ask, come] = [window.fetch, new Promise((done) => (window.come = done))];
+		window.fetch = async (url, ...rest) => (String(url).startsWith("/viz/snapshot") && (await come),
+			ask(url, ...rest));
+	}`))
 	p.navigate(t, v.URL)
 	p.until(t, `window.listwatch`)
 	p.pick(t, "#create-pod")
@@ -203,53 +229,8 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	p.until(t, `listwatch.follow.key === "default/a" && $(".row.followed")`)
 }
 
-// TestTheMachineryIsShownOnDemand turns the machinery on and off: what is drawn changes, the names outsiders rely on do
-// not.
-func TestTheMachineryIsShownOnDemand(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false")
-	p := openPage(t, v.URL)
-	p.live(t, v)
-	type drawn struct {
-		Detail, Address string
-		Seen            []string
-		Names           int
-	}
-	look := func() drawn {
-		return evaluate[drawn](t, p, `(() => {
-			const of = { lock: "[data-lock]", budget: "#battery", goroutine: ".role", hand: "#hand-end" };
-			const seen = (css) => $(css).checkVisibility({ visibilityProperty: true });
-			return {
-				Detail: document.body.dataset.detail,
-					Address: location.search.replace(/tour=0&?/, "").replace(/[?&]$/, ""),
-				Seen: Object.keys(of).filter((name) => seen(of[name])),
-				Names: $$("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length,
-			};
-		})()`)
-	}
-	path := look()
-	assert.True(t, path.Detail == "path" && len(path.Seen) == 0, "at first: %+v, want the path alone", path)
-	p.strike(t, "k")
-	all := look()
-	if all.Detail != "machinery" || len(all.Seen) != 4 || all.Address != "?detail=machinery" ||
-		all.Names != path.Names {
-		t.Errorf("with the machinery: %+v, want all of it, at an address that says so, and %d names", all, path.Names)
-	}
-	p.strike(t, "k")
-	p.navigate(t, v.URL+"/?detail=machinery")
-	p.live(t, v)
-	if linked := look(); len(linked.Seen) != 4 {
-		t.Errorf("by a link: %+v", linked)
-	}
-	p.pick(t, "#detail")
-	if again := look(); again.Detail != "path" || len(again.Seen) != 0 || again.Address != "" {
-		t.Errorf("turned off: %+v", again)
-	}
-}
-
-// TestTokensStandInTheirCellsInAPlaceOfAnyShape: a figure of the book and the film's page have not the stage's
-// proportions, and what is painted over the drawing stands on it there, too. A token that stands elsewhere is not
-// shown.
+// TestTokensStandInTheirCellsInAPlaceOfAnyShape uses a figure of the book and the film's page, whose proportions differ
+// from the stage's. Tokens must be drawn in their cells there, too, or not at all.
 func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -257,7 +238,7 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	filled := all[i].Recorded[2].To
 	p := openPage(t, "about:blank")
 	p.do(t, look{"film", 900, 432, "light", "reduce"}.wear(1))
-	p.navigate(t, v.URL+"/?figure=1&detail=path&take=story-"+filmStory)
+	p.navigate(t, v.URL+"/?figure=1&detail=boxes&take=story-"+filmStory)
 	p.until(t, "window.listwatch?.player.head >= %d", filled)
 	p.run(t, "await listwatch.player.seek(%d)", filled)
 	p.none(t, "elsewhere", `(async () => {
@@ -275,14 +256,15 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 				listwatch.stage.zoom.%s;
 				await $frames(4);
 				const cells = $$("[data-queue] .held use").map((cell) => {
-					const [{ left, right, top, bottom }, pipe] = [cell.getBoundingClientRect(), cell.closest("[data-queue]")];
+					const { left, right, top, bottom } = cell.getBoundingClientRect();
+					const pipe = cell.closest("[data-queue]");
 					const owner = cell.closest("[data-watcher]")?.dataset.watcher ?? "";
 					return { of: [cell.dataset.key, pipe.dataset.queue, owner].join(), left, right, top, bottom };
 				});
 				const tokens = $picture().drawn.filter((token) => token.in && token.owner);
 				const within = ({ x, y }, cell) => x > cell.left && x < cell.right && y > cell.top && y < cell.bottom;
-				const lost = tokens.filter((token) => cells.some(({ of }) => of === [token.key, token.in, token.owner].join())
-					&& !cells.some((cell) => within(token, cell)));
+				const owns = (token) => cells.some(({ of }) => of === [token.key, token.in, token.owner].join());
+				const lost = tokens.filter((token) => owns(token) && !cells.some((cell) => within(token, cell)));
 				if (cells.length < 10) return ["there are only " + cells.length + " cells"];
 				return lost.map((token) => token.key + " of " + token.in + " at " + token.x + ", " + token.y);
 			})()`, where)
@@ -290,7 +272,7 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	}
 }
 
-// TestNothingIsCutInTheDefaultView looks at the demo, and at traffic, with versions of six digits: every name and every
+// TestNothingIsCutInTheDefaultView looks at the demo under traffic, with versions of six digits: every name and every
 // version is whole, also in a ring of few cells.
 func TestNothingIsCutInTheDefaultView(t *testing.T) {
 	t.Parallel()
@@ -317,4 +299,72 @@ func TestNothingIsCutInTheDefaultView(t *testing.T) {
 		const wide = versions.filter(([text, w]) => text.length !== 6 || w > 39);
 		return [...texts.map(({ text }) => text), ...wide.map((each) => each.join(" is as long as "))];
 	})()`)
+}
+
+// whole returns what is wrong with the stage at a level of detail: a cut stage, small or overlapping texts, or a wrong
+// number of names.
+const whole = `(async (level, names, fits) => {
+	await $frames(6);
+	const { scene } = listwatch.stage;
+	const [stage, scale] = [$("#stage").getBoundingClientRect(), scene.root.getScreenCTM().a];
+	const wrong = [];
+	if (document.body.dataset.detail !== level) wrong.push("the level is " + document.body.dataset.detail);
+	const wide = stage.left < -1 || stage.right > innerWidth + 1;
+	if (wide || (fits && (stage.top < -1 || stage.bottom > innerHeight + 1))) wrong.push("the stage is cut");
+	const seen = $$(".scenery text").filter((el) => el.textContent && el.checkVisibility({ visibilityProperty: true }));
+	for (const el of seen) {
+		const size = parseFloat(getComputedStyle(el).fontSize) * scale;
+		if (size < 12) wrong.push(el.textContent + " is written in " + size + " px");
+	}
+	const titles = seen.filter((el) => el.matches(".title:not(.num), [data-detail=names] .side.others"));
+	if (titles.length !== names) wrong.push("the names are " + titles.map((el) => el.textContent).join(", "));
+	const texts = listwatch.picture().texts.filter((t) => !t.moves);
+	if (texts.length < names) wrong.push("only " + texts.length + " texts are told");
+	texts.forEach((a, i) => {
+		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1) wrong.push(a.text + " runs over an edge");
+		for (const b of texts.slice(i + 1)) if ($meet(a, b)) wrong.push(a.text + " on " + b.text);
+	});
+	return wrong;
+})(%q, %d, %v)`
+
+// level returns the level of detail, the visible parts that only the level all shows, whether the names for outsiders
+// are there, and the address's detail parameter.
+const level = `(() => {
+	const of = { lock: "[data-lock]", budget: "#battery", goroutine: ".role", hand: "#hand-end" };
+	const seen = Object.keys(of).filter((name) => $(of[name]).checkVisibility({ visibilityProperty: true }));
+	const names = $$("[data-station], [data-queue][data-len][data-cap], [data-role], [data-lock]").length > 40;
+	return [document.body.dataset.detail, ...seen, names, new URLSearchParams(location.search).get("detail")].join(" ");
+})()`
+
+// TestTheStageOpensStepByStep shows five names at first, eight boxes after Escape, and everything after one key or
+// through a link. A click opens a box in place. Each level that must fit is whole, and all are legible.
+func TestTheStageOpensStepByStep(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false")
+	p := openPage(t, "about:blank")
+	p.do(t, look{"projector", 1280, 720, "light", "reduce"}.wear(1))
+	p.navigate(t, v.URL+"/?tour=1")
+	p.until(t, `document.documentElement.dataset.first === "asks" && $$("#watchers .lane").length > 3`)
+	p.none(t, "names", whole, "names", 5, true)
+	p.strike(t, "Escape")
+	p.none(t, "boxes", whole, "boxes", 8, true)
+	p.becomes(t, "boxes true ", level)
+	p.run(t, `$('[data-station="etcd3"] .hit').dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
+	p.until(t, `$('[data-queue="etcd3-incoming"]').checkVisibility({ visibilityProperty: true })`)
+	p.strike(t, "k")
+	p.becomes(t, "all lock budget goroutine hand true all", level)
+	for _, size := range []look{{"laptop", 1440, 900, "dark", "reduce"}, {"wall", 1920, 1080, "light", "reduce"}} {
+		p.do(t, size.wear(1))
+		p.none(t, "all, "+size.name, whole, "all", 17, true)
+	}
+	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1))
+	p.none(t, "all, on a phone", whole, "all", 17, false)
+	p.strike(t, "k")
+	p.none(t, "boxes, on a phone", whole, "boxes", 8, false)
+	p.do(t, looks[2].wear(1))
+	p.navigate(t, v.URL+"/?detail=all")
+	p.live(t, v)
+	p.becomes(t, "all lock budget goroutine hand true all", level)
+	p.pick(t, "#detail")
+	p.becomes(t, "boxes true ", level)
 }

@@ -15,10 +15,10 @@ import (
 const (
 	root        = "../../../.."
 	filmStory   = "slow-watcher"
-	picturesSum = "pictures.sum" // beside the README's pictures: what they were made from
+	picturesSum = "pictures.sum" // beside the README's pictures: the hashes of their sources
 )
 
-// drawn are the files from which the README's pictures are made.
+// drawn lists the files from which the README's pictures are made.
 var drawn = []string{
 	"viz/stage/*.js", "viz/stage/*.css", "viz/stage/*.templ", "viz/stage/layout.go", "viz/timeline/player.js",
 	"viz/log/fold.js",
@@ -27,10 +27,10 @@ var drawn = []string{
 	"internal/observe/takes/story-" + filmStory + ".lw.gz",
 }
 
-// remarks are comments and white space, which no picture shows.
+// remarks matches comments and white space, which do not affect a picture.
 var remarks = regexp.MustCompile(`(?m)^\s*//.*$|/\*(?s:.*?)\*/|\s+`)
 
-// sumOfPictures is a hash of those files, one for each pattern.
+// sumOfPictures returns the hashes of the files in drawn, one for each pattern.
 func sumOfPictures(t *testing.T) string {
 	t.Helper()
 	var sum strings.Builder
@@ -39,8 +39,7 @@ func sumOfPictures(t *testing.T) string {
 		require.True(t, err == nil && len(names) > 0, "%s: %d files, %v", pattern, len(names), err)
 		hash := sha256.New()
 		for _, name := range names {
-			content, err := os.ReadFile(name)
-			require.NoError(t, err)
+			content := require.Value(os.ReadFile(name))(t)
 			if filepath.Ext(name) != ".gz" {
 				content = remarks.ReplaceAll(content, nil)
 			}
@@ -51,10 +50,9 @@ func sumOfPictures(t *testing.T) string {
 	return sum.String()
 }
 
-// TestThePicturesAreOfThisPage holds that the README's film and pictures were made from the page as it is.
+// TestThePicturesAreOfThisPage checks that the README's film and pictures were made from the page as it is.
 func TestThePicturesAreOfThisPage(t *testing.T) {
-	made, err := os.ReadFile(filepath.Join(root, "docs", picturesSum))
-	require.NoError(t, err)
+	made := require.Value(os.ReadFile(filepath.Join(root, "docs", picturesSum)))(t)
 	require.Equal(t, sumOfPictures(t), string(made),
 		"docs/film-*.png and docs/stage-*.png are stale: look at the page, then make screenshots")
 }

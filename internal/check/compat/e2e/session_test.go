@@ -6,15 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"math/rand/v2"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -26,7 +20,7 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// moment is what the page says about when it is.
+// moment is the page's own account of the moment that it shows.
 type moment struct {
 	Mode   string
 	Seq    uint64
@@ -48,37 +42,44 @@ func (p *page) moment(t *testing.T) moment {
 	return at.moment
 }
 
-// hashOf returns eight digits, equal for pictures, or their JSON, that are equal but for the order of keys.
+// stands waits until the page shows a moment that fits.
+func (p *page) stands(t *testing.T, what string, fits func(m moment) bool) (m moment) {
+	t.Helper()
+	program.Eventually(t, patience, func() (bool, string) {
+		m = p.moment(t)
+		return fits(m), fmt.Sprintf("%s: %+v", what, m)
+	})
+	return m
+}
+
+// hashOf returns eight hexadecimal digits: the same for pictures, or their JSON, that differ only in the order of keys.
 func hashOf(t *testing.T, picture any) string {
 	t.Helper()
 	var tree any
 	require.NoError(t, json.Unmarshal(require.Value(json.Marshal(picture))(t), &tree))
-	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(require.Value(json.Marshal(tree))(t))) // maps are written in order
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(require.Value(json.Marshal(tree))(t))) // Marshal sorts keys
 }
 
-// sameAsServer waits until the page is live and shows the picture that the server has.
+// sameAsServer waits until the page is live and has the server's state.
 func (p *page) sameAsServer(t *testing.T, v *viz) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
 		m := p.moment(t)
 		var snapshot struct{ State json.RawMessage }
 		v.Get(t, "/viz/snapshot", &snapshot)
-		server, err := fold.Read(snapshot.State)
-		require.NoError(t, err)
+		server := require.Value(fold.Read(snapshot.State))(t)
 		return m.Mode == "live" && m.Seq == server.Seq && m.Hash == hashOf(t, server),
 			fmt.Sprintf("the page %+v, the server at %d with %s", m, server.Seq, hashOf(t, server))
 	})
 }
 
-// seek takes the page to a cursor and returns the hash of what it then shows.
-func (p *page) seek(t *testing.T, cursor int) string {
+// seek moves the page to a cursor.
+func (p *page) seek(t *testing.T, cursor int) {
 	t.Helper()
 	p.run(t, `await listwatch.player.seek(%d)`, cursor)
-	at := p.moment(t)
-	return fmt.Sprint(at.Seq, " ", at.Hash)
 }
 
-// busy makes the log longer by n records at least.
+// busy adds at least n records to the log.
 func (v *viz) busy(t *testing.T, n uint64) {
 	t.Helper()
 	for begin, i := v.seq(t), 0; v.seq(t) < begin+n; i++ {
@@ -86,129 +87,55 @@ func (v *viz) busy(t *testing.T, n uint64) {
 	}
 }
 
-func TestAFrozenStageStaysAndReturnsToThePicture(t *testing.T) {
+// TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture freezes the page, slows it down, and makes it live again.
+// Slowed down, the page replays from where it is and goes on as records come. A live page is at the end.
+func TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	v.busy(t, 20)
 	p.sameAsServer(t, v)
-	// what led to its first picture it asks for afterwards
+	// The page requests the records before its first picture later.
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.click(t, "#freeze")
 	frozen := p.moment(t)
 	p.is(t, "true", "the sentence is the record's", `(({ player, stage }) =>
 		$text("#sentence .words") === stage.says(player.tape.get(player.cursor)))(listwatch)`)
 	v.busy(t, 500)
-	var m moment
-	program.Eventually(t, patience, func() (bool, string) {
-		m = p.moment(t)
-		return m.Head >= m.Seq+500, fmt.Sprintf("%+v", m)
-	})
+	m := p.stands(t, "frozen", func(m moment) bool { return m.Head >= m.Seq+500 })
 	assert.True(t, m.Mode == "frozen" && m.Seq == frozen.Seq && m.Hash == frozen.Hash,
 		"while frozen: got %+v, want it as at %+v", m, frozen)
 	p.click(t, "#freeze")
 	p.sameAsServer(t, v)
+
+	p.run(t, setSpeed("-2"))
+	slow := p.moment(t)
+	v.busy(t, 300)
+	p.stands(t, fmt.Sprintf("slowed down at %+v", slow), func(m moment) bool {
+		return m.Mode == "replay" && m.Seq > slow.Seq && m.Seq < m.Head
+	})
+	p.strike(t, "End")
+	p.sameAsServer(t, v)
+	p.is(t, "1×", "live again at", `$("#speed-text").textContent`)
 }
 
 func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
 	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGSTOP))
-	// whatever happens: a stopped process ends no other way
+	// Otherwise the test could not end the stopped process.
 	t.Cleanup(func() { _ = v.Cmd.Process.Signal(syscall.SIGCONT) })
 	p.until(t, `$("#banner:not([hidden])")?.textContent.includes("The program says nothing")`)
 	require.NoError(t, v.Cmd.Process.Signal(syscall.SIGCONT))
 	v.busy(t, 50)
 	p.sameAsServer(t, v)
-	if m := p.moment(t); m.Banner != "" && !strings.Contains(m.Banner, "was stopped for") {
-		t.Errorf("the page still says %q", m.Banner)
-	}
+	m := p.moment(t)
+	assert.True(t, m.Banner == "" || strings.Contains(m.Banner, "was stopped for"), "the page still says %q", m.Banner)
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
-func TestARecordingShowsTheSamePicturesWhereverItIsReplayed(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "run.lw.gz")
-	v := startViz(t, "-demo=false", "-record", file)
-	v.busy(t, 1500)
-	v.Interrupt(t)
-	v.ExitCode(t, program.HangsAfter)
-	_, records := readRecording(t, file)
-	written, err := os.ReadFile(file)
-	require.NoError(t, err)
-	compare := func(t *testing.T, p *page) {
-		random := rand.New(rand.NewPCG(7, 8))
-		for range 20 {
-			cursor := random.IntN(len(records))
-			state := fold.New()
-			state.Apply(records[:cursor])
-			if got, want := p.seek(t, cursor), fmt.Sprint(state.Seq, " ", hashOf(t, state)); got != want {
-				t.Fatalf("at %d: the page shows %s, want %s", cursor, got, want)
-			}
-		}
-		link := evaluate[string](t, p, `($("#link").click(), location.hash)`)
-		assert.True(t, strings.Contains(link, "recording="+recording.Hash(written)),
-			"link: got %s, want the recording's hash %s in it", link, recording.Hash(written))
-	}
-	t.Run("by the program", func(t *testing.T) {
-		p := openPage(t, startViz(t, "-replay", file).URL)
-		// It plays by itself, from the beginning; it may have come to its end already.
-		p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.moved &&
-			listwatch.player.cursor > 10 && listwatch.player.head === %d`, len(records))
-		compare(t, p)
-	})
-	t.Run("in the page", func(t *testing.T) {
-		other := startViz(t, "-demo=false", "-controllers=false")
-		p := openPage(t, other.URL)
-		p.live(t, other)
-		p.drop(t, "run.lw.gz", written)
-		program.Eventually(t, patience, func() (bool, string) {
-			m := p.moment(t)
-			return m.Mode == "replay" && m.Head == uint64(len(records)), fmt.Sprintf("%+v", m)
-		})
-		compare(t, p)
-	})
-}
-
-func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
-	t.Parallel()
-	v := startViz(t, "-demo=false", "-controllers=false")
-	p := openPage(t, "about:blank")
-	for link, want := range map[string]string{
-		"#log=OTHER&at=7":                  "another run of the program",
-		"#recording=0123456789abcdef&at=7": "drop its file onto the page",
-	} {
-		p.do(t, chromedp.Navigate("about:blank"))
-		p.navigate(t, v.URL+"/"+link)
-		p.until(t, `$("#banner:not([hidden])")?.textContent.includes(%q)`, want)
-	}
-}
-
-func TestWhatGoesWrongIsSavedByItself(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	v := startViz(t, "-controllers=false", "-demo=false", "-ring-capacity=10", "-flight", dir)
-	v.busy(t, 2000)
-	client := &http.Client{Timeout: 5 * time.Second}
-	response, err := client.Get(v.URL + "/api/v1/pods?watch=true&resourceVersion=2")
-	require.NoError(t, err)
-	answer, err := io.ReadAll(response.Body) // who leaves before the end may never have been told
-	response.Body.Close()
-	require.True(t, err == nil && strings.Contains(string(answer), "too old resource version"),
-		"got %s, %v", answer, err)
-	var files []string
-	program.Eventually(t, patience, func() (bool, string) {
-		files, _ = filepath.Glob(filepath.Join(dir, "*"))
-		return len(files) == 1 && strings.Contains(v.Stderr.String(), files[0]), fmt.Sprint(files, "\n",
-			v.Stderr.String())
-	})
-	header, records := readRecording(t, files[0])
-	assert.True(t, len(records) >= 1000 && header.Reason != "",
-		"got %d records for the reason %q", len(records), header.Reason)
-}
-
-// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page: the log whose next record the page
-// asks for is no more, which the feed says in the same word as when it has run over a page.
+// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page. The page's next record belongs to
+// a log that no longer exists, which the feed reports like a record that has left the log.
 func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	t.Parallel()
 	first := startViz(t, "-demo=false", "-controllers=false")
@@ -220,17 +147,16 @@ func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	second := startViz(t, "-demo=false", "-controllers=false", "-listen", strings.TrimPrefix(first.URL, "http://"))
 	second.busy(t, 200)
 	p.sameAsServer(t, second)
-	// What ends last here was started first: second is gone before the browser is, and the page would complain of it.
+	// Cleanups run in reverse: second ends before the browser does, and the page would complain.
 	p.do(t, chromedp.Navigate("about:blank"))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.complaints = nil // that no program answered for a while is the point
+	p.complaints = nil // the program was away on purpose
 }
 
-// readRecording is what -record or the flight recorder left in the file.
+// readRecording reads a file that -record or the flight recorder has written.
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
-	rec, err := recording.Open(t.Context(), file)
-	require.NoError(t, err)
+	rec := require.Value(recording.Open(t.Context(), file))(t)
 	return rec.Header, rec.Records
 }

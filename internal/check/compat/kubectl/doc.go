@@ -1,12 +1,15 @@
-// Package kubectl holds whole sessions with the real, unmodified kubectl against the running program, checked output by
-// output. A session is a file in testdata that reads like a terminal; [TestSessions] plays it and compares. What no two
-// runs have in common, such as ages, uids and resource versions, is replaced by a word before comparing.
+// Package kubectl plays sessions of the real, unmodified kubectl against the running program, and compares each output.
+// A session is a file in testdata that reads like a terminal; [TestSessions] plays it and compares. Before comparing,
+// it replaces what differs from run to run, such as ages, uids and resource versions, by a word.
 //
-// Run with -update to write down what kubectl says now, and read the difference before committing it.
+// Run with -update to write kubectl's current outputs, and read the difference before committing it.
 //
-// Every session is played by a kubectl of the version this project is compared with, built from its module, and with
-// FULL=1 by one of 1.26, built from its own. What that one says differently is listed in [dialects]. To play them with
-// yet another:
+// The test plays every session with a kubectl of the version this project is compared with, built from its module, and
+// with FULL=1 with one of 1.26, built from a module of its own. [dialects] lists how its outputs differ. To play the
+// sessions with another kubectl:
 //
 //	go test ./kubectl -kubectl ~/bin/kubectl
+//
+// With -server the test plays them at a real kube-apiserver: that of rollout also needs kube-controller-manager,
+// kube-scheduler and kwok, which ../clients starts.
 package kubectl

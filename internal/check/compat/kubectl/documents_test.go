@@ -16,13 +16,13 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// refused are content types that the real server takes or gives and ours does not.
+// refused are content types that the real server accepts or returns, and ours does not.
 var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq",
 	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 
-// TestTheDocumentsAreThoseOfAKubeAPIServer compares the documents by which internal/server/apiserver describes its API
-// with those of the real one, as far as we serve their paths, in the forms in which we do. With -update it writes them:
-// a kind that is new needs that.
+// TestTheDocumentsAreThoseOfAKubeAPIServer compares the documents in which internal/server/apiserver describes its API
+// with the real server's, limited to the paths and forms that we serve. -update writes the documents, which a new kind
+// requires.
 func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
 	kubectl := program.KubectlFor(t, &program.Viz{URL: flags[1]})
@@ -34,10 +34,8 @@ func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 		return p.ExitCode(t, program.HangsAfter) == 0, p.Stderr.String()
 	})
 	v2 := trimmed(t, get("/openapi/v2"), "swagger")
-	parsed, err := openapi_v2.ParseDocument(v2)
-	require.NoError(t, err)
-	asProto, err := proto.MarshalOptions{Deterministic: true}.Marshal(parsed)
-	require.NoError(t, err)
+	parsed := require.Value(openapi_v2.ParseDocument(v2))(t)
+	asProto := require.Value(proto.MarshalOptions{Deterministic: true}.Marshal(parsed))(t)
 	want := map[string][]byte{"v2.json.gz": v2, "v2.pb.gz": asProto}
 	for _, root := range servedRoots {
 		want["v3"+root+".json.gz"] = trimmed(t, get("/openapi/v3"+root), "openapi")
@@ -47,8 +45,8 @@ func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// trimmed returns a document with the paths that are served, and what these refer to. Its field version says which form
-// it has.
+// trimmed returns a document with only the served paths and what they refer to. version is the name of the field with
+// the document's format.
 func trimmed(t *testing.T, document, version string) []byte {
 	t.Helper()
 	var whole map[string]any
@@ -99,7 +97,13 @@ func trimmed(t *testing.T, document, version string) []byte {
 		}
 	}
 	follow(paths)
-	written, err := json.Marshal(part) // keys sorted: the same input gives the same bytes
+	written, err := json.Marshal(part) // sorts keys: the same input gives the same bytes
 	require.NoError(t, err)
 	return written
+}
+
+// TestKeptKindsAreThoseOfAKubeAPIServer plays a session with a real kube-apiserver.
+func TestKeptKindsAreThoseOfAKubeAPIServer(t *testing.T) {
+	flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
+	playFile(t, "testdata/apps.txtar", "", program.StartKubectlProxy(t, flags), false)
 }

@@ -24,17 +24,18 @@ import (
 var (
 	update = flag.Bool("update", false, "write what kubectl says now into the sessions")
 	other  = flag.String("kubectl", "", "play the sessions with this kubectl, too")
+	server = flag.String("server", "", "play the sessions at the kube-apiserver with this address, not at the program")
 )
 
-// patience is how long something may take that is sure to happen.
+// patience is how long the tests wait for what must happen.
 const patience = 30 * time.Second
 
-// TestSessions plays every session with the kubectl of today and with one that was asked for, and two through the lens
-// of another program; in the heavy form all of them through the lens, and all once more with a kubectl of 1.26.
+// TestSessions plays every session with today's kubectl and with one given by -kubectl, and two sessions through the
+// lens of another program. With FULL it plays all through the lens, and all with a kubectl of 1.26.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.True(t, err == nil && len(files) != 0, "no sessions: %v", err)
-	// Before any session: a compiler beside them leaves them no processor.
+	// Build before any session: a compiler would take the processors from running sessions.
 	require.NoError(t, program.Build())
 	full := os.Getenv("FULL") != ""
 	for _, file := range files {
@@ -42,11 +43,11 @@ func TestSessions(t *testing.T) {
 		play := func(how, binary string, lens bool) {
 			t.Run(name+how, func(t *testing.T) {
 				t.Parallel()
-				playFile(t, file, binary, lens)
+				playFile(t, file, binary, *server, lens)
 			})
 		}
 		play("", "", false)
-		if *update {
+		if *update || *server != "" {
 			continue
 		}
 		if full {
@@ -61,13 +62,13 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// playFile plays the session in file, and compares what is said with what is written, or writes it. binary is the
-// kubectl; "" is the one that is built from its module. With lens it talks to another program, which forwards.
-func playFile(t *testing.T, file, binary string, lens bool) {
-	archive, err := txtar.ParseFile(file)
-	require.NoError(t, err)
+// playFile plays the session in file and compares or, with -update, writes the outputs. binary is the kubectl; "" is
+// the one built from its module. server is the address of a kube-apiserver; "" is the program. With lens, kubectl talks
+// to another program, which forwards its requests.
+func playFile(t *testing.T, file, binary, server string, lens bool) {
+	archive := require.Value(txtar.ParseFile(file))(t)
 	written := parseScript(string(archive.Comment))
-	s := &session{t: t, binary: binary, lens: lens, dir: t.TempDir(), watches: map[string]*watch{}}
+	s := &session{t: t, binary: binary, server: server, lens: lens, dir: t.TempDir(), watches: map[string]*watch{}}
 	for _, f := range archive.Files {
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, f.Name), f.Data, 0o600))
 	}
@@ -90,9 +91,12 @@ func playFile(t *testing.T, file, binary string, lens bool) {
 		if binary != "" {
 			said, wanted = dialect(said), dialect(wanted)
 		}
+		if server != "" {
+			said, wanted = alike(said), alike(wanted)
+		}
 		if said != wanted {
-			t.Errorf("$ %s\n-written +said\n%s", b.command, cmp.Diff(strings.Split(wanted, "\n"), strings.Split(said,
-				"\n")))
+			t.Errorf("$ %s\nif this is meant: go test ./kubectl -run TestSessions -update\n-written +said\n%s",
+				b.command, cmp.Diff(strings.Split(wanted, "\n"), strings.Split(said, "\n")))
 		}
 	}
 	if *update {
@@ -101,31 +105,32 @@ func playFile(t *testing.T, file, binary string, lens bool) {
 	}
 }
 
-// session is one terminal, with the program it talks to.
+// session is one terminal, with the program that its commands use.
 type session struct {
 	t       *testing.T
-	binary  string // the kubectl; "": the one that is built
-	lens    bool   // between kubectl and the program
+	binary  string // the kubectl; "": the one that program builds
+	server  string // the address of a kube-apiserver; "": the program's
+	lens    bool   // whether a lens is between kubectl and the program
 	dir     string // working folder, with the files of the session
 	kubectl *program.Kubectl
 	watches map[string]*watch
 	values  []string // "$NAME", value, ...
 }
 
-// watch is a kubectl that was left running.
+// watch is a kubectl that the session has left running.
 type watch struct {
 	*program.Process
-	read int // lines that have been printed
+	read int // lines that until has returned
 }
 
 // play plays one command and returns its output, normalised.
 //
 //	viz FLAGS                    start the program
 //	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N" only the first lines count
-//	set NAME kubectl ARGS        what is printed stands for $NAME from now on, in commands and files; NOW is the time
+//	set NAME kubectl ARGS        from now on the output replaces $NAME in commands and files; NOW is the time
 //	watch W kubectl ARGS         start, and wait until the server has answered a watch
-//	until W TEXT                 what W prints, up to a line with TEXT
-//	stop W                       end it; what it has printed since
+//	until W TEXT                 the output of W, up to a line with TEXT
+//	stop W                       end W; its output since then
 func (s *session) play(command string) (string, error) {
 	words, err := splitCommand(s.expand(command))
 	if err != nil {
@@ -135,7 +140,10 @@ func (s *session) play(command string) (string, error) {
 	case words[0] == "set" && len(words) > 1:
 		return "", s.set(words[1], words[2:])
 	case words[0] == "viz":
-		v := program.StartViz(s.t, words[1:]...)
+		v := &program.Viz{URL: s.server}
+		if v.URL == "" {
+			v = program.StartViz(s.t, words[1:]...)
+		}
 		if s.lens {
 			v = program.StartViz(s.t, "-flight=off", "-server", v.URL, "-server-writes")
 		}
@@ -160,7 +168,7 @@ func (s *session) play(command string) (string, error) {
 
 func (s *session) expand(text string) string { return strings.NewReplacer(s.values...).Replace(text) }
 
-// set gives a name to what kubectl prints, and puts it into all files.
+// set names kubectl's output, or the time, and replaces the name in all files.
 func (s *session) set(name string, kubectl []string) error {
 	value := time.Now().UTC().Format(time.RFC3339)
 	if len(kubectl) > 1 {
@@ -236,8 +244,8 @@ func (s *session) command(variable string, args []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// watch starts a kubectl that watches. With -v=6 it says on stderr when its request was answered: what happens from
-// then on it cannot miss.
+// watch starts a kubectl that watches. With -v=6 kubectl logs the answer to its request on stderr; it cannot miss later
+// events.
 func (s *session) watch(name string, args []string) error {
 	cmd, err := s.command("", append([]string{"-v=6"}, args...))
 	if err != nil {
@@ -256,7 +264,7 @@ func (s *session) watch(name string, args []string) error {
 	return nil
 }
 
-// until waits for a line with text and returns everything printed up to it that was not returned before.
+// until waits for a line with text. It returns the lines up to it that no earlier call has returned.
 func (s *session) until(name, text string) (string, error) {
 	w := s.watches[name]
 	if w == nil {
@@ -277,7 +285,7 @@ func (s *session) until(name, text string) (string, error) {
 	return said, nil
 }
 
-// stop ends a kubectl that was left running and returns what it printed since the last until.
+// stop ends a kubectl that was left running and returns its output since the last until.
 func (s *session) stop(name string) (string, error) {
 	w := s.watches[name]
 	if w == nil {
@@ -291,7 +299,7 @@ func (s *session) stop(name string) (string, error) {
 	return normalise(strings.Join(w.Stdout.Lines()[w.read:], "\n")), nil
 }
 
-// script is the part of a session's file before its first file: prose, commands, and what they print.
+// script is the part of a session's file before its first file: prose, commands, and their outputs.
 //
 //	# Prose.
 //
@@ -299,18 +307,17 @@ func (s *session) stop(name string) (string, error) {
 //	NAME   READY   STATUS    RESTARTS   AGE
 //	a      0/1     Pending   0          Ns
 //
-// An output ends before the next line that begins with "$ " or "# "; empty lines at its end do not count. In an output
-// what went to stderr follows what went to stdout, with "! " before each line, and an exit status that is not 0 follows
-// both.
+// An output ends before the next line that begins with "$ " or "# "; empty lines at its end do not count. An output
+// contains stdout, then stderr with "! " before each line, and then the exit status if it is not 0.
 type script struct {
 	blocks []block
 }
 
 // block is prose, or a command with its output.
 type block struct {
-	prose   string // with "# "; empty lines included
-	command string // without "$ "; "": this is prose
-	output  string // without empty lines at its end
+	prose   string // includes "# " and empty lines
+	command string // excludes "$ "; "" for prose
+	output  string // excludes empty lines at its end
 }
 
 func parseScript(text string) *script {
@@ -355,7 +362,7 @@ func (s *script) String() string {
 	return text.String()
 }
 
-// splitCommand splits a command into words, at spaces that are not between single quotes.
+// splitCommand splits a command into words at spaces outside single quotes.
 func splitCommand(command string) ([]string, error) {
 	var words []string
 	word, begun, quoted := "", false, false

@@ -1,10 +1,10 @@
-// Package mutations breaks the program in one place at a time and wants the test that is named beside it to fail. The
-// table pins what tests are for: a test that is deleted, or weakened, leaves a mutation alive.
+// Package mutations breaks the program in one place at a time and expects a named test to fail. The table records the
+// purpose of tests: a mutation stays alive if its test is deleted or weakened.
 //
-// The rows are in table.txt; the broken source of each lab is one more. Each row is checked for its form in every run;
-// FULL=1 runs them, as `make full` does. A row is added with
+// The rows are in table.txt; each lab's broken source is one more. Every run checks the form of each row; FULL=1, which
+// `make full` sets, runs the rows. Add a row with
 //
 //	go test ./mutations -run 'TestEveryMutationIsCaught/SYMBOL' -v
 //
-// under FULL=1. Nothing in the working copy is changed.
+// under FULL=1. The run does not change the working copy.
 package mutations

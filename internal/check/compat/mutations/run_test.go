@@ -18,22 +18,23 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// table has the rows: a folder, a symbol or the script that is changed, and the test that must fail then; below it what
-// stands there once, and what is written instead.
+// table has the rows. A row is a folder, the symbol or script to change, and the test that must then fail. Below it are
+// a text that occurs there once, and its replacement.
 //
 //go:embed table.txt
 var table string
 
-// mutation is a mistake that a change could make, with the test that is there to find it.
+// mutation is a mistake that a change could make, with the test that must find it.
 type mutation struct {
 	dir      string // below the root
 	symbol   string // "function" or "Type.method", or a script: "handovers.js"
 	test     string // a pattern for -run
-	old, new string // old is found once in the symbol
+	old, new string // old occurs once in the symbol
 	l        *lab.Lab
 }
 
-// mutations are the rows of the table, and every lab that breaks a source.
+// mutations returns the rows of the table and the labs that break a source. The path's long test plays the labs whose
+// test needs a server.
 func mutations(t *testing.T) (all []mutation) {
 	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n\n") {
 		lines := strings.SplitN(row, "\n", 3)
@@ -47,7 +48,7 @@ func mutations(t *testing.T) (all []mutation) {
 		all = append(all, m)
 	}
 	for _, l := range lab.All() {
-		if l.Kind != lab.Predict {
+		if l.Kind != lab.Predict && l.Dir == "" {
 			all = append(all, mutation{dir: "chapters/" + l.Chapter, symbol: l.ID, test: strings.Join(l.Tests, "|"),
 				l: &l})
 		}
@@ -57,7 +58,7 @@ func mutations(t *testing.T) (all []mutation) {
 
 const root = "../../../.."
 
-// mutated returns the path of the file in which the symbol is, below the root, and the text with the mutation.
+// mutated returns the path, below the root, of the file that contains the symbol, and its text with the mutation.
 func (m mutation) mutated() (file string, text []byte, err error) {
 	if m.l != nil {
 		file, _, text, err = m.l.Break(os.DirFS(root))
@@ -85,7 +86,7 @@ func (m mutation) mutated() (file string, text []byte, err error) {
 	return file, text, err
 }
 
-// find returns where the body of the symbol is.
+// find returns the position of the symbol's body.
 func (m mutation) find() (file string, text []byte, from, to int, err error) {
 	tree, err := source.Parse(os.DirFS(filepath.Join(root, m.dir)))
 	if err != nil {
@@ -102,8 +103,8 @@ func (m mutation) find() (file string, text []byte, from, to int, err error) {
 	return filepath.Join(m.dir, declared.File.Path), declared.File.Src, from, to, err
 }
 
-// caught runs the test with the mutated file in the place of the other: the compiler is given an overlay; of scripts,
-// which the test reads itself, a copy of what git knows is changed.
+// caught runs the test with the mutated file in place of the original. The compiler gets an overlay. For scripts, which
+// the test reads itself, caught changes a copy of git's files.
 func (m mutation) caught(t *testing.T, file string, text []byte) {
 	dir, overlay := t.TempDir(), ""
 	if filepath.Ext(file) == ".go" {

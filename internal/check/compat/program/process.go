@@ -1,20 +1,32 @@
+// Package program builds and starts the processes that the tests of this module use: cmd/viz, and the real kubectl
+// against it. It uses the program's contracts only: flags, the ready line, URLs.
+//
+// Binaries are kept in bin/compat between runs. Race builds of the tests use a race build of the program.
 package program
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
 
-// Process is a child process in a process group of its own: what it starts can be found and ended with it.
+// Process is a child process in a process group of its own, so that its own children end with it.
 type Process struct {
 	Cmd    *exec.Cmd
 	Stdout Output
@@ -22,12 +34,12 @@ type Process struct {
 	Done   chan struct{} // closed by await when the process has ended
 }
 
-// Start starts cmd. At the end of the test it is killed with its group, if it still runs.
+// Start starts cmd. At the end of the test it kills the process and its group, if they still run.
 func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{Cmd: cmd, Done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.Stdout, &p.Stderr
-	cmd.WaitDelay = 5 * time.Second // for pipes that a grandchild keeps open
+	cmd.WaitDelay = 5 * time.Second // limits the wait for pipes that a grandchild keeps open
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(tb, cmd.Start(), "start %s", cmd)
 	go p.await()
@@ -35,15 +47,15 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// await waits for the end of the process and ends whatever it left behind.
+// await waits for the end of the process and kills what is left of its group.
 func (p *Process) await() {
 	_ = p.Cmd.Wait() // the exit code is read from ProcessState
-	// At once: as long as a member is left the group's number cannot belong to strangers, but later it may.
+	// Kill the group at once: while a member is left, its number cannot pass to strangers.
 	p.killGroup()
 	close(p.Done)
 }
 
-// Kill ends the process if it still runs, and its group with it.
+// Kill kills the process, if it still runs, and its group.
 func (p *Process) Kill() {
 	select {
 	case <-p.Done:
@@ -56,7 +68,7 @@ func (p *Process) Kill() {
 // killGroup kills every process of the group that the process leads or led.
 func (p *Process) killGroup() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL) }
 
-// ExitCode waits for the end of the process, at most within, and returns its exit status.
+// ExitCode waits at most within for the end of the process and returns its exit status.
 func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	tb.Helper()
 	select {
@@ -68,13 +80,13 @@ func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	return p.Cmd.ProcessState.ExitCode()
 }
 
-// Interrupt does what Ctrl-C does.
+// Interrupt sends the signal that Ctrl-C sends.
 func (p *Process) Interrupt(tb testing.TB) {
 	tb.Helper()
 	require.NoError(tb, p.Cmd.Process.Signal(os.Interrupt), "interrupt %s", p.Cmd)
 }
 
-// Output collects what a process writes. Safe for concurrent use.
+// Output collects the output of a process. It is safe for concurrent use.
 type Output struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -86,14 +98,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.buf.Write(p)
 }
 
-// String returns what was written so far.
+// String returns the output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String()
 }
 
-// Lines returns the complete lines written so far.
+// Lines returns the complete lines so far.
 func (o *Output) Lines() []string {
 	text := o.String()
 	end := strings.LastIndexByte(text, '\n')
@@ -103,12 +115,126 @@ func (o *Output) Lines() []string {
 	return strings.Split(text[:end], "\n")
 }
 
-// Eventually asks for a fact again and again until it holds. It fails the test, with the last answer, if it does not
-// within the given time.
+// Eventually repeats fact until it holds. If it does not within the given time, Eventually fails the test with the last
+// answer.
 func Eventually(tb testing.TB, within time.Duration, fact func() (holds bool, seen string)) {
 	tb.Helper()
 	seen := ""
 	if !eventually.Did(within, func() (holds bool) { holds, seen = fact(); return holds }) {
 		tb.Fatalf("not within %v; last seen: %s", within, seen)
 	}
+}
+
+// The first test in a process that needs a binary has it built.
+var (
+	vizBinary     = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", ".", bubble.Race) })
+	kubectlBinary = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", ".", false) })
+)
+
+// Build builds the program and today's kubectl now instead of at first use.
+func Build() error {
+	_, err := vizBinary()
+	_, other := kubectlBinary()
+	return errors.Join(err, other)
+}
+
+// folder holds the binaries, inside the checkout; the path is relative to a test's folder.
+const folder = "../../../../bin/compat"
+
+// BuildOf builds the program in the package source, with the go.mod in dir, and returns the path of the binary.
+func BuildOf(tb testing.TB, dir, source string) string {
+	tb.Helper()
+	return require.Value(build(dir, source, false))(tb)
+}
+
+// build does the work of BuildOf, also for race builds. go build leaves an up-to-date binary alone.
+func build(dir, source string, race bool) (string, error) {
+	name := path.Base(source)
+	if strings.HasPrefix(source, ".") {
+		name = path.Base(dir)
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"build"}
+	if race {
+		folder = filepath.Join(folder, "race")
+		args = append(args, "-race")
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	// Tests of several packages run at once and want the same file.
+	lock, err := fileutil.LockFile(filepath.Join(folder, name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("lock the binary of %s: %w", name, err)
+	}
+	defer lock.Close()
+	binary := filepath.Join(folder, name)
+	cmd := exec.Command("go", append(args, "-o", binary, source)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+	}
+	return binary, nil
+}
+
+// Kubectl is one user's kubectl for one server.
+type Kubectl struct {
+	Binary string
+	Server string
+	Home   string // holds the discovery cache
+}
+
+// KubectlFor returns a kubectl that has never seen any server: its discovery cache is empty.
+func KubectlFor(tb testing.TB, v *Viz) *Kubectl {
+	tb.Helper()
+	return &Kubectl{Binary: require.Value(kubectlBinary())(tb), Server: v.URL, Home: tb.TempDir()}
+}
+
+// Command returns kubectl with args, not yet started. It ignores the developer's own configuration.
+func (k *Kubectl) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(k.Binary, append([]string{"-s", k.Server}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+k.Home, "USERPROFILE="+k.Home, "KUBECONFIG="+os.DevNull)
+	return cmd
+}
+
+// Run returns the output of kubectl. It fails the test unless the exit status is 0.
+func (k *Kubectl) Run(tb testing.TB, args ...string) string {
+	tb.Helper()
+	p := Start(tb, k.Command(args...))
+	if code := p.ExitCode(tb, HangsAfter); code != 0 {
+		tb.Fatalf("kubectl %s: exit status %d\nstdout:\n%s\nstderr:\n%s", strings.Join(args, " "), code,
+			p.Stdout.String(), p.Stderr.String())
+	}
+	return p.Stdout.String()
+}
+
+// StartKubectlProxy starts kubectl proxy and returns its address once the server behind it is ready.
+func StartKubectlProxy(tb testing.TB, flags []string) (address string) {
+	kubectl := KubectlFor(tb, &Viz{})
+	cmd := exec.Command(kubectl.Binary, append(flags, "proxy", "--port=0")...)
+	cmd.Env = kubectl.Command().Env
+	proxy := Start(tb, cmd)
+	Eventually(tb, HangsAfter, func() (bool, string) {
+		said := proxy.Stdout.String()
+		at, ok := strings.CutPrefix(strings.TrimSpace(said), "Starting to serve on ")
+		address = "http://" + at
+		if !ok {
+			return false, said + proxy.Stderr.String()
+		}
+		for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
+			response, err := http.Get(address + path)
+			if err != nil {
+				return false, err.Error()
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				return false, path + ": " + response.Status
+			}
+		}
+		return true, ""
+	})
+	return address
 }

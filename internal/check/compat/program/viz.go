@@ -2,27 +2,35 @@ package program
 
 import (
 	"encoding/json"
-	"listwatch/internal/check/require"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"listwatch/internal/check/require"
 )
 
-// HangsAfter is how long anything may take, also on a busy machine. How soon the program is ready, and ends, is held
-// where time is a bubble's (cmd/viz).
+// HangsAfter limits every wait, also on a busy machine. cmd/viz tests in a bubble's time how soon the program is ready
+// and ends.
 const HangsAfter = 5 * time.Minute
 
 // Viz is the running program.
 type Viz struct {
 	*Process
 	URL string // http://127.0.0.1:PORT
-	Tmp string // where it makes its temporary files
+	Tmp string // the folder for its temporary files
 }
 
-// VizCommand returns the program with flags, and the folder it will take for temporary files.
+// VizCommand returns the program with flags, and the folder for its temporary files.
 func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
 	tb.Helper()
 	tmp := tb.TempDir()
@@ -31,7 +39,7 @@ func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
 	return cmd, tmp
 }
 
-// StartViz starts the program on a free port of loopback and returns when it has said that it is ready.
+// StartViz starts the program on a free port of loopback and returns when it has reported that it is ready.
 func StartViz(tb testing.TB, flags ...string) *Viz {
 	tb.Helper()
 	cmd, tmp := VizCommand(tb, append([]string{"-listen", "127.0.0.1:0"}, flags...)...)
@@ -45,7 +53,7 @@ func StartViz(tb testing.TB, flags ...string) *Viz {
 	return v
 }
 
-// ready reports whether the ready line stands on stdout, and takes the URL from it.
+// ready reports whether stdout contains the ready line, and takes the URL from it.
 func (v *Viz) ready(tb testing.TB) (bool, string) {
 	tb.Helper()
 	select {
@@ -62,7 +70,7 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 	return false, "stdout:\n" + v.Stdout.String() + "stderr:\n" + v.Stderr.String()
 }
 
-// Get decodes the JSON at a path of the program.
+// Get decodes the JSON at one of the program's paths.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
 	client := &http.Client{Timeout: HangsAfter}
@@ -73,7 +81,7 @@ func (v *Viz) Get(tb testing.TB, path string, into any) {
 	require.NoError(tb, json.NewDecoder(response.Body).Decode(into), "GET %s", path)
 }
 
-// Points returns how often each point was reported, over all resources.
+// Points returns how many records each point has, over all resources.
 func (v *Viz) Points(tb testing.TB) map[string]int {
 	tb.Helper()
 	var snapshot struct {
@@ -89,4 +97,68 @@ func (v *Viz) Points(tb testing.TB) map[string]int {
 		}
 	}
 	return sum
+}
+
+// Etcd is a real etcd with a port, so that the program and a test can look at the same one.
+type Etcd struct {
+	Client   *clientv3.Client
+	Endpoint string // 127.0.0.1:PORT
+}
+
+// StartEtcd starts an etcd in this process. It ends with the test.
+func StartEtcd(tb testing.TB) *Etcd {
+	tb.Helper()
+	config := embed.NewConfig()
+	config.Dir = tb.TempDir()
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	anyPort := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{anyPort}, []url.URL{anyPort}
+	config.ListenPeerUrls, config.AdvertisePeerUrls = nil, []url.URL{anyPort}
+	config.InitialCluster = config.Name + "=" + anyPort.String()
+	config.UnsafeNoFsync = true
+	config.TickMs, config.ElectionMs = 10, 50
+	etcd, err := embed.StartEtcd(config)
+	require.NoError(tb, err)
+	tb.Cleanup(etcd.Close)
+	select {
+	case <-etcd.Server.ReadyNotify():
+	case <-time.After(HangsAfter):
+		tb.Fatal("etcd is not ready")
+	}
+	endpoint := etcd.Clients[0].Addr().String()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = client.Close() })
+	return &Etcd{Client: client, Endpoint: endpoint}
+}
+
+// StartKubeAPIServer starts the real kube-apiserver on an etcd, and returns the flags for kubectl. The server ends with
+// the test and is ready soon, but not yet.
+func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
+	tb.Helper()
+	const token = "s3cret"
+	dir := tb.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	key := filepath.Join(dir, "apiserver.key") // the key of its own certificate; no token signed with it is used
+	require.NoError(tb, os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600))
+	free, err := net.Listen("tcp", "127.0.0.1:0") // kube-apiserver needs a port number
+	require.NoError(tb, err)
+	address := free.Addr().String()
+	free.Close()
+	_, port, _ := strings.Cut(address, ":")
+	server := Start(tb, exec.Command(BuildOf(tb, "../kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+		"--etcd-servers=http://"+etcd.Endpoint, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir,
+		"--token-auth-file="+tokens, "--authorization-mode=RBAC",
+		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
+		// No controller here creates the service accounts that the one plugin needs, or removes the taints that the
+		// other sets.
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			log := server.Stderr.Lines()
+			tb.Logf("kube-apiserver wrote to stderr:\n%s", strings.Join(log[max(0, len(log)-30):], "\n"))
+		}
+	})
+	return []string{"-s", "https://" + address, "--insecure-skip-tls-verify", "--token=" + token}
 }

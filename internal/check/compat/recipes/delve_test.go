@@ -3,72 +3,77 @@
 package recipes
 
 import (
+	"bufio"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
+	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-dap"
+
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 )
 
-const patience = 5 * time.Minute // building and debugging a program without optimizations, on a busy machine
+const patience = 5 * time.Minute // for building and debugging a program without optimizations on a busy machine
 
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
 	"writes; etcd alone would give up after 7 s")
 
-// everywhere is set in `make full`: then the program is stopped for that long at every breakpoint.
+// everywhere is true in `make full`: then the tests stop the program for that long at every breakpoint.
 var everywhere = os.Getenv("FULL") != ""
 
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs("../../../..")
-	require.NoError(t, err)
+	dir := require.Value(filepath.Abs("../../../.."))(t)
 	return dir
 }
 
 func read(t *testing.T, elements ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(append([]string{root(t)}, elements...)...))
-	require.NoError(t, err)
+	text := require.Value(os.ReadFile(filepath.Join(append([]string{root(t)}, elements...)...)))(t)
 	return string(text)
 }
 
-// session is one delve at work, as a person at a terminal has it.
+// session is a running delve, as a person at a terminal uses it.
 type session struct {
 	*program.Process
 	t     *testing.T
 	typed io.WriteCloser
-	at    int // of what delve showed: so far it was looked for
+	at    int // the place in the output up to which wants has read
 }
 
-// debug runs a shell command that ends up in delve.
+// debug runs a shell command that starts delve.
 func debug(t *testing.T, command string) *session {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
-	typed, err := cmd.StdinPipe()
-	require.NoError(t, err)
+	typed := require.Value(cmd.StdinPipe())(t)
 	s := &session{Process: program.Start(t, cmd), t: t, typed: typed}
-	t.Cleanup(s.end) // before Process.Kill, which does not reach what delve debugs
+	t.Cleanup(s.end) // runs before Process.Kill, which does not reach delve's child
 	return s
 }
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// shown is what delve and its program have printed.
+// shown returns the output of delve and its program.
 func (s *session) shown() string { return colour.ReplaceAllString(s.Stdout.String(), "") }
 
-// wants waits until delve shows what stands behind all that was waited for before.
+// wants waits until delve shows text after all earlier matches.
 func (s *session) wants(text string) {
 	s.t.Helper()
 	ended := false
@@ -78,15 +83,14 @@ func (s *session) wants(text string) {
 			s.at += end
 			return true, ""
 		}
-		if ended {
-			s.t.Fatalf("delve has ended and did not show %q; it showed:\n%s%s", text, shown[s.at:], s.Stderr.String())
-		}
+		require.True(s.t, !ended,
+			"delve has ended and did not show %q; it showed:\n%s%s", text, shown[s.at:], s.Stderr.String())
 		ended = s.hasEnded()
 		return false, text + " is not shown, but\n" + shown[s.at:] + s.Stderr.String()
 	})
 }
 
-// endOf returns where a text ends in what delve shows, -1 if it does not show it yet. A number has a line of its own:
+// endOf returns the end of a text in delve's output, or -1 if it is not there yet. A number must have its own line, as
 // addresses, versions and names are full of digits.
 func endOf(shown, text string) int {
 	pattern := regexp.QuoteMeta(text)
@@ -97,13 +101,6 @@ func endOf(shown, text string) int {
 		return at[1]
 	}
 	return -1
-}
-
-func TestANumberIsLookedForAsALine(t *testing.T) {
-	t.Parallel()
-	for shown, want := range map[string]int{"./chapters/06-cacher\n10\n": -1, "10\n0\n": 4, "100\n(dlv) 0\n": 11} {
-		assert.Equal(t, want, endOf(shown, "0"), shown)
-	}
 }
 
 func (s *session) hasEnded() bool {
@@ -117,15 +114,15 @@ func (s *session) hasEnded() bool {
 
 func (s *session) types(line string) {
 	s.t.Helper()
-	if _, err := io.WriteString(s.typed, line+"\n"); err != nil {
-		s.t.Fatalf("type %q: %v\n%s%s", line, err, s.shown(), s.Stderr.String())
-	}
+	_, err := io.WriteString(s.typed, line+"\n")
+	require.True(s.t, err == nil, "type %q: %v\n%s%s", line, err, s.shown(), s.Stderr.String())
 }
 
-// interrupt is Ctrl-C: every process at the terminal gets it. The program stops, and delve's prompt comes back.
+// interrupt acts as Ctrl-C does: every process at the terminal gets the signal, the program stops, and delve's prompt
+// returns.
 func (s *session) interrupt() { _ = syscall.Kill(-s.Cmd.Process.Pid, syscall.SIGINT) }
 
-// end ends delve, and with it what it debugs: at the end of its input if the program is stopped.
+// end closes delve's input, which ends delve and a stopped program. It interrupts a program that runs on.
 func (s *session) end() {
 	_ = s.typed.Close()
 	for range 10 {
@@ -138,7 +135,7 @@ func (s *session) end() {
 	}
 }
 
-// follow types and waits for what a script tells: "(dlv) what is typed" and "=> what is shown".
+// follow plays a script: it types the lines after "(dlv) " and waits for the lines after "=> ".
 func (s *session) follow(script []string) {
 	s.t.Helper()
 	for _, line := range script {
@@ -151,12 +148,136 @@ func (s *session) follow(script []string) {
 	}
 }
 
-// understood fails the test if delve could not do something that it was told.
+// understood fails the test if delve reported that a command failed.
 func (s *session) understood() {
 	s.t.Helper()
 	s.end()
-	if errors := s.Stderr.String(); strings.Contains(errors, "Command failed") || strings.Contains(errors,
-		"rror executing") {
-		s.t.Errorf("delve says:\n%sand showed:\n%s", errors, s.shown())
+	errors := s.Stderr.String()
+	assert.True(s.t, !strings.Contains(errors, "Command failed") && !strings.Contains(errors, "rror executing"),
+		"delve says:\n%sand showed:\n%s", errors, s.shown())
+}
+
+// TestVSCodeLaunchesARecipe launches a recipe as launch.json describes it: delve builds the recipe's package, and stops
+// first where the recipe does. All recipes are described in the same form.
+func TestVSCodeLaunchesARecipe(t *testing.T) {
+	t.Parallel()
+	all := recipes(t)
+	r := all[slices.IndexFunc(all, func(r recipe) bool { return r.name == "pop-takes-a-key" })]
+	e := newEditor(t)
+	e.start("recipe: "+r.name, r.stops, "", map[string]any{
+		"dlvCwd": filepath.Join(root(t), r.pkg), "output": filepath.Join(t.TempDir(), "debugged"),
+	})
+	e.stopsIn(r.stops)
+	e.does("disconnect", map[string]any{"terminateDebuggee": true}, "disconnect")
+}
+
+// TestVSCodeAttaches attaches to a running program, which goes on when the editor leaves.
+func TestVSCodeAttaches(t *testing.T) {
+	t.Parallel()
+	v := program.StartViz(t, "-demo=false", "-controllers=false")
+	e := newEditor(t)
+	const dispatch = "cacher.(*Cacher).dispatchEvent"
+	e.start("attach", dispatch, `event.Key == "/registry/pods/default/a"`, map[string]any{
+		"processId": v.Cmd.Process.Pid,
+	})
+	created := program.Start(t, program.KubectlFor(t, v).Command("run", "a", "--image=nginx"))
+	e.stopsIn(dispatch)
+	e.does("disconnect", map[string]any{"terminateDebuggee": false}, "disconnect")
+	assert.Equal(t, 0, created.ExitCode(t, patience), "kubectl, after delve has gone")
+}
+
+// editor is the client side of the Debug Adapter Protocol.
+type editor struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+	seq  int
+}
+
+// message is a response to a command, or an event.
+type message struct {
+	Command, Event string
+	Success        bool
+	Body           struct {
+		Breakpoints []struct {
+			Verified bool
+			Message  string
+		}
+		StackFrames []struct{ Name string }
+		ThreadID    int
 	}
+}
+
+// newEditor starts delve's DAP server and connects.
+func newEditor(t *testing.T) *editor {
+	t.Helper()
+	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(root(t), "internal", "check", "tools", "go.mod"),
+		"dlv", "dap", "--listen=127.0.0.1:0")
+	cmd.Dir = root(t)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
+	delve := program.Start(t, cmd)
+	var listens []string
+	program.Eventually(t, patience, func() (bool, string) {
+		listens = regexp.MustCompile(`DAP server listening at: (\S+)`).FindStringSubmatch(delve.Stdout.String())
+		return listens != nil, delve.Stdout.String() + delve.Stderr.String()
+	})
+	conn := require.Value(net.Dial("tcp", listens[1]))(t)
+	t.Cleanup(func() { // delve ends what it has launched when its client leaves
+		_ = conn.Close()
+		<-delve.Done
+	})
+	// The first build has to compile everything.
+	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Minute)))
+	return &editor{t: t, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// does sends a request and returns the first answer or event of a name.
+func (e *editor) does(command string, arguments any, name string) message {
+	e.t.Helper()
+	e.seq++
+	sent := map[string]any{"seq": e.seq, "type": "request", "command": command, "arguments": arguments}
+	require.NoError(e.t, dap.WriteBaseMessage(e.conn, require.Value(json.Marshal(sent))(e.t)))
+	return e.receives(name)
+}
+
+func (e *editor) receives(name string) (m message) {
+	e.t.Helper()
+	for m.Command != name && m.Event != name {
+		text, err := dap.ReadBaseMessage(e.in)
+		require.NoError(e.t, err, name)
+		m = message{}
+		require.NoError(e.t, json.Unmarshal(text, &m))
+		require.True(e.t, m.Event != "terminated" && (m.Command == "" || m.Success), "want %s: %s", name, text)
+	}
+	return m
+}
+
+// start starts a configuration as the editor does. values are the values that the editor adds.
+func (e *editor) start(name string, function, condition string, values map[string]any) {
+	e.t.Helper()
+	text := strings.ReplaceAll(read(e.t, ".vscode", "launch.json"), "${workspaceFolder}", root(e.t))
+	var file struct{ Configurations []map[string]any }
+	require.NoError(e.t, json.Unmarshal([]byte(text), &file))
+	i := slices.IndexFunc(file.Configurations, func(c map[string]any) bool { return c["name"] == name })
+	require.True(e.t, i >= 0, "launch.json has no %s", name)
+	config := file.Configurations[i]
+	maps.Copy(config, values)
+	e.does("initialize", map[string]any{"adapterID": "go", "pathFormat": "path"}, "initialize")
+	e.does(fmt.Sprint(config["request"]), config, "initialized")
+	set := e.does("setFunctionBreakpoints", map[string]any{"breakpoints": []map[string]any{{
+		"name": function, "condition": condition,
+	}}}, "setFunctionBreakpoints").Body.Breakpoints
+	require.True(e.t, len(set) == 1 && set[0].Verified, "breakpoint in %s: %v", function, set)
+	e.does("configurationDone", map[string]any{}, "configurationDone")
+}
+
+// stopsIn waits for a stop and expects function on top of the stack.
+func (e *editor) stopsIn(function string) {
+	e.t.Helper()
+	stopped := e.receives("stopped")
+	frames := e.does("stackTrace", map[string]any{"threadId": stopped.Body.ThreadID, "levels": 1},
+		"stackTrace").Body.StackFrames
+	_, bare, _ := strings.Cut(function, ".")
+	require.True(e.t, len(frames) > 0 && strings.HasSuffix(frames[0].Name, "."+bare), "stopped in %v, want %s", frames,
+		function)
 }

@@ -3,9 +3,13 @@
 package recipes
 
 import (
+	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,26 +17,26 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// page is a document whose blocks of the language `console` are run.
+// page is a document whose `console` blocks the tests run.
 type page struct {
 	file   string // below the root
 	lines  []string
 	blocks []block
 }
 
-// block is one fenced block: what is typed, and what is then seen.
+// block is one fenced block of commands and their outputs.
 type block struct {
-	line  int      // of the fence, from 1
-	words []string // of the info string, after "console"
+	line  int      // the fence's line, from 1
+	words []string // the info string after "console"
 	steps []step
 }
 
 // step is a command and its output.
 type step struct {
-	command  string // lines that went on with a backslash or behind "> " are lines here
-	typed    bool   // at the debugger's prompt
+	command  string // joined by newlines with its continuation lines
+	typed    bool   // whether it is for the debugger's prompt
 	want     []string
-	from, to int // the lines of want in page.lines: [from, to)
+	from, to int // want is page.lines[from:to]
 }
 
 const (
@@ -41,11 +45,11 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine is the first word of what a reader would type. A block that has such a line and is not a console would be
-// run by no test.
+// commandLine matches the first word of a command that a reader would type. No test would run such a line in a block
+// that is not a console.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
-// pages reads every document that is shown to readers.
+// pages reads every document for readers.
 func pages(t *testing.T) []*page {
 	t.Helper()
 	var all []*page
@@ -53,10 +57,8 @@ func pages(t *testing.T) []*page {
 		files, err := filepath.Glob(filepath.Join(root(t), pattern))
 		require.True(t, err == nil && len(files) != 0, "%s: %d files, %v", pattern, len(files), err)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			name, err := filepath.Rel(root(t), file)
-			require.NoError(t, err)
+			text := require.Value(os.ReadFile(file))(t)
+			name := require.Value(filepath.Rel(root(t), file))(t)
 			all = append(all, parsePage(t, name, string(text)))
 		}
 	}
@@ -86,7 +88,7 @@ func parsePage(t *testing.T, file, text string) *page {
 	return p
 }
 
-// steps reads the lines [from, to) of a console.
+// steps parses the lines [from, to) of a console.
 func (p *page) steps(t *testing.T, from, to int) []step {
 	t.Helper()
 	var all []step
@@ -113,8 +115,7 @@ func (p *page) steps(t *testing.T, from, to int) []step {
 	return all
 }
 
-// matches reports whether lines are what is wanted. In a wanted line … stands for any text; alone on its line, for
-// any lines.
+// matches reports whether lines match want. In a wanted line … matches any text; alone on its line, any lines.
 func matches(want, lines []string) bool {
 	switch {
 	case len(want) == 0:
@@ -127,13 +128,13 @@ func matches(want, lines []string) bool {
 	return pattern(want[0]).MatchString(strings.TrimRight(lines[0], " \r")) && matches(want[1:], lines[1:])
 }
 
-// pattern returns what one line of an output must be.
+// pattern returns the pattern of a wanted line.
 func pattern(want string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(strings.TrimRight(want, " "))
 	return regexp.MustCompile("^" + strings.ReplaceAll(quoted, anything, ".*") + "$")
 }
 
-// outputLines splits what a command has printed; empty lines at its end do not count.
+// outputLines splits the output of a command, without empty lines at its end.
 func outputLines(text string) []string {
 	text = strings.TrimRight(text, "\n \t\r")
 	if text == "" {
@@ -163,4 +164,119 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 		got := matches(outputLines(c.want), outputLines(c.got))
 		assert.Equal(t, c.matches, got, "%q for %q: %v, want %v", c.got, c.want, got, c.matches)
 	}
+}
+
+var (
+	update = flag.Bool("update", false, "write what the commands print now into the documents, where it differs")
+	only   = flag.String("page", "", "run the commands of documents whose path contains this only")
+)
+
+// TestEveryDocumentedCommandDoesWhatThePageSays runs each console of each document, from the top of the page to its
+// end, and compares the outputs. docs/CONTRIBUTING.md describes the form.
+func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
+	for _, p := range pages(t) {
+		if len(p.blocks) == 0 || !strings.Contains(p.file, *only) {
+			continue
+		}
+		t.Run(p.file, func(t *testing.T) {
+			t.Parallel() // each uses a terminal of its own
+			x := newTerminal(t)
+			for i := range p.blocks {
+				p.blocks[i].run(t, p, x)
+			}
+			x.finish()
+			if *update {
+				p.write(t)
+			}
+		})
+	}
+}
+
+// run types the commands of the block, unless it is too slow for this run or a test of its own runs it.
+func (b *block) run(t *testing.T, p *page, x *terminal) {
+	for _, word := range b.words {
+		switch {
+		case word == "full" && !everywhere:
+			b.namesTests(t, p)
+			return
+		case word == "linux" && runtime.GOOS != "linux":
+			return
+		case word == "full", word == "linux":
+		case strings.HasPrefix(word, "Test") && hasTest(t, word):
+			return
+		default:
+			t.Errorf("%s:%d: no test has the name %s", p.file, b.line, word)
+			return
+		}
+	}
+	if slices.ContainsFunc(b.steps, func(s step) bool { return s.typed }) {
+		b.debug(t)
+		return
+	}
+	for i := range b.steps {
+		x.run(&b.steps[i])
+	}
+	require.True(t, !t.Failed(), "%s:%d", p.file, b.line)
+}
+
+// hasTest reports whether a test of that name exists, which checks the block in another way.
+func hasTest(t *testing.T, name string) bool {
+	err := exec.Command("grep", "-rqF", "--include=*_test.go", "func "+name+"(", root(t)).Run()
+	return err == nil
+}
+
+var goTest = regexp.MustCompile(`go (?:-C (\S+) )?test.* \./(\S+) .*-(?:run|bench|fuzz) '?([^' ]+)'?`)
+
+// namesTests checks that a command too slow for this run names an existing test.
+func (b *block) namesTests(t *testing.T, p *page) {
+	t.Helper()
+	for _, s := range b.steps {
+		named := goTest.FindStringSubmatch(s.command)
+		if named == nil {
+			continue
+		}
+		dir, name := filepath.Join(named[1], named[2]), named[3]
+		of := "func (Test|Example|Benchmark|Fuzz)\\w*(" + strings.NewReplacer("Test", "", "Example", "", "Benchmark",
+			"", "Fuzz", "", "^", "", "$", "").Replace(name) + ")"
+		err := exec.Command("grep", "-rqE", "--include=*_test.go", of, filepath.Join(root(t), dir)).Run()
+		assert.True(t, err == nil, "%s:%d: no test of %s is called %s", p.file, b.line, dir, name)
+	}
+}
+
+// debug runs a block that starts delve, and waits for each wanted line among delve's output.
+func (b *block) debug(t *testing.T) {
+	command := "set -e\n"
+	var script []string
+	for _, s := range b.steps {
+		if s.typed {
+			script = append(script, atDebugger+s.command)
+		} else {
+			command += s.command + "\n"
+		}
+		for _, line := range s.want {
+			script = append(script, "=> "+line)
+		}
+	}
+	// Unlike a reader, the test has no terminal, and needs a free port.
+	command = strings.ReplaceAll(command, "dlv exec ", "dlv exec --allow-non-terminal-interactive=true ")
+	command = strings.Replace(command, "make debug-viz", "make debug-viz ARGS='-listen 127.0.0.1:0'", 1)
+	command = strings.Replace(command, "-demo=false\n", "-demo=false -listen 127.0.0.1:0\n", 1)
+	s := debug(t, command)
+	s.follow(script)
+	if strings.HasPrefix(script[len(script)-1], "=> listening") {
+		s.interrupt()
+		s.wants("received SIGINT")
+	}
+	s.understood()
+}
+
+// write puts the actual outputs into the document.
+func (p *page) write(t *testing.T) {
+	t.Helper()
+	for _, b := range slices.Backward(p.blocks) {
+		for _, s := range slices.Backward(b.steps) {
+			p.lines = slices.Replace(p.lines, s.from, s.to, s.want...)
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(root(t), p.file), []byte(strings.Join(p.lines, "\n")), 0o644))
 }

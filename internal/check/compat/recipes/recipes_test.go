@@ -23,13 +23,13 @@ import (
 type recipe struct {
 	name   string
 	pkg    string   // "./chapters/06-cacher"
-	script []string // "=> what delve shows" and "(dlv) what is typed", in this order
+	script []string // in order: "=> TEXT" waits for delve's output, "(dlv) COMMAND" types a command
 	stops  string   // the function of its first breakpoint
 }
 
-const running = "./cmd/viz" // of the recipes that debug the whole program
+const running = "./cmd/viz" // the package of recipes that debug the whole program
 
-// recipes reads all of docs/recipes.
+// recipes reads all recipes in docs/recipes.
 func recipes(t *testing.T) []recipe {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root(t), "docs", "recipes", "*.dlv"))
@@ -63,12 +63,12 @@ func (r *recipe) read(line string) {
 	}
 }
 
-// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and looks for what its
-// comments promise.
+// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and expects the output
+// that its comments promise.
 func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	for _, r := range recipes(t) {
 		if r.pkg == running {
-			continue // the next test has it
+			continue // TestAPodIsFollowedThroughTheRunningProgram runs it
 		}
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel() // each has a binary of its own
@@ -79,13 +79,13 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	}
 }
 
-// unharmed are points that a program reports when it has not got over a stop.
+// unharmed are points that a program reports if a stop has done harm.
 var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
 	"WatchChanError", "CacherNotReady"}
 
 // TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod.
-// While it waits for its answer the program stands at a breakpoint, in etcd, for longer than etcd itself would wait;
-// kubectl must not notice, and no watcher, stream or reflector either.
+// While kubectl waits, the program stands at a breakpoint in etcd for longer than etcd itself would wait; kubectl must
+// not notice, nor any watcher, stream or reflector.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	t.Parallel()
 	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
@@ -109,7 +109,7 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 				"=> > [apply] ",
 			})
 			stops++
-			time.Sleep(*stay) // the subject of the test
+			time.Sleep(*stay) // the stop that the test is about
 			s.types("clear apply")
 		case everywhere && strings.HasPrefix(line, "=> > ["):
 			stops++
@@ -119,11 +119,10 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	require.True(t, stops > 0, "the recipe does not stop in the store")
 	s.types("clearall")
 	s.types("continue")
-	if code := kubectl.ExitCode(t, patience); code != 0 || kubectl.Stderr.String() != "" ||
-		kubectl.Stdout.String() != "pod/a created\n" {
-		t.Errorf("kubectl run: status %d, stdout %q, stderr %q", code, kubectl.Stdout.String(), kubectl.Stderr.String())
-	}
-	// Two stops between which the clock did not get to its next beat are told as one.
+	code := kubectl.ExitCode(t, patience)
+	assert.True(t, code == 0 && kubectl.Stderr.String() == "" && kubectl.Stdout.String() == "pod/a created\n",
+		"kubectl run: status %d, stdout %q, stderr %q", code, kubectl.Stdout.String(), kubectl.Stderr.String())
+	// The log counts two stops as one if the clock did not tick between them.
 	program.Eventually(t, patience, func() (bool, string) {
 		told, most := stopped(t, v), time.Since(began)
 		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log tells of %v, "+
@@ -131,48 +130,43 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	})
 	after := v.Points(t)
 	for _, point := range unharmed {
-		if after[point] != before[point] {
-			t.Errorf("%s: %d before, %d after %d stops of %v", point, before[point], after[point], stops, *stay)
-		}
+		assert.True(t, after[point] == before[point],
+			"%s: %d before, %d after %d stops of %v", point, before[point], after[point], stops, *stay)
 	}
 	s.interrupt()
 	s.wants("received SIGINT")
 	s.understood()
 }
 
-// stopped returns for how long the log says that the program was stopped in all.
+// stopped returns how long the program was stopped in all, according to the log.
 func stopped(t *testing.T, v *program.Viz) time.Duration {
 	t.Helper()
 	var log struct{ Records []json.RawMessage }
 	v.Get(t, "/viz/records?from=1", &log)
 	var sum time.Duration
 	for _, written := range log.Records {
-		r, err := fold.ReadRecord(written)
-		require.NoError(t, err)
+		r := require.Value(fold.ReadRecord(written))(t)
 		if r.Point != probe.ProgramStopped {
 			continue
 		}
-		d, err := time.ParseDuration(strings.ReplaceAll(r.Field(probe.FieldPause), " ", ""))
-		require.NoError(t, err)
+		d := require.Value(time.ParseDuration(strings.ReplaceAll(r.Field(probe.FieldPause), " ", "")))(t)
 		sum += d
 	}
 	return sum
 }
 
-// TestThePageListsWhatTheRecipesDo: the first stop of each recipe.
+// TestThePageListsWhatTheRecipesDo expects the first stop of each recipe in DEBUGGING.md.
 func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 	page := read(t, "docs", "DEBUGGING.md")
 	for _, r := range recipes(t) {
 		row := fmt.Sprintf("| [%s](recipes/%s.dlv) |", r.name, r.name)
 		_, rest, found := strings.Cut(page, row)
 		line, _, _ := strings.Cut(rest, "\n")
-		if !found || !strings.Contains(line, "| `"+r.stops+"` |") {
-			t.Errorf("no row %s… with `%s`", row, r.stops)
-		}
+		assert.True(t, found && strings.Contains(line, "| `"+r.stops+"` |"), "no row %s… with `%s`", row, r.stops)
 	}
 }
 
-// TestADumpNamesTheGoroutines: what GODEBUG=tracebacklabels=1 is said to do.
+// TestADumpNamesTheGoroutines checks the effect of GODEBUG=tracebacklabels=1.
 func TestADumpNamesTheGoroutines(t *testing.T) {
 	t.Parallel()
 	cmd, _ := program.VizCommand(t, "-listen", "127.0.0.1:0")

@@ -11,21 +11,22 @@ import (
 )
 
 var (
-	// unixOnly is what a Unix shell or its tools understand, and PowerShell does not. Where the second line begins, it
-	// takes apart: it drops double quotes in an argument, and cuts an argument that begins with - at its first dot.
+	// unixOnly matches what a Unix shell or its tools understand and PowerShell does not. From its second line on, it
+	// matches arguments that PowerShell changes: it drops double quotes, and cuts an argument that begins with - at its
+	// first dot.
 	unixOnly = regexp.MustCompile(`(?m)\$[\w({]|&&|\|\||<<|/dev/|2>|\\$|&$|^\w+=|^\(|\w\(\) \{|` +
 		`'[^']*"[^']*'|\s-\w[^\s'"]*\.|\|\s*(?:grep|head|tail|tr|sed|cut|wc|sort|uniq|awk|xargs|stdbuf|base64)\b|` +
 		`\b(?:seq|pgrep|sleep|timeout|export)\s|\bfor \w+ in\b`)
-	// piped is a text that goes through a pipe. That way it arrives whole.
+	// piped matches a text that goes through a pipe, which PowerShell does not change.
 	piped = regexp.MustCompile(`^echo '[^']*' \| `)
-	// onlyHere are commands that not every system has, each with what a page says about it that uses it.
+	// onlyHere are commands that not every system has, each with the hint that a page must have when it uses them.
 	onlyHere = map[string]string{
 		"curl ": "In PowerShell, `curl` is `curl.exe`", "make ": "Without `make`, type what it runs",
 	}
 )
 
-// foreign returns what a page has its readers type that not every shell of theirs understands. A console that is for
-// Linux says so, and is left out.
+// foreign returns the parts of a page's commands that not every reader's shell understands. It skips consoles marked
+// for Linux.
 func (p *page) foreign() (found []string) {
 	page := strings.Join(p.lines, "\n")
 	for _, b := range p.blocks {

@@ -20,43 +20,43 @@ import (
 )
 
 const (
-	ourAddress   = "127.0.0.1:8080" // as it stands in the documents
+	ourAddress   = "127.0.0.1:8080" // the address in the documents
 	proxyAddress = "127.0.0.1:8001"
 )
 
 var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
-	// then the program is a command like any other
+	// With these flags the program ends like any other command.
 	endsSoon  = regexp.MustCompile(`-(h|version|export)\b`)
 	watches   = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
 	endItself = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
 	onlyReads = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
 	writes    = regexp.MustCompile(` -(X|d|-data\S*) `)
 
-	// A reader puts a number of their own there: that of the newest version in the output before.
+	// A reader replaces the number by the newest version in the output before.
 	ownVersion = regexp.MustCompile(`\brv=\d+`)
 	version    = regexp.MustCompile(`\bat (\d+)\b`)
 )
 
-// terminal is where a page's commands are typed: one shell, and beside it a program and whatever else does not end by
-// itself, as in terminals of their own.
+// terminal runs a page's commands: one shell, and beside it a program and other commands that do not end, each as in a
+// terminal of its own.
 type terminal struct {
 	t       *testing.T
 	dir     string
 	shell   *program.Process
 	typed   io.Writer
 	n       int               // commands so far
-	real    map[string]string // the address where something listens, by the written one
-	serving *program.Viz      // answers requests to the Kubernetes API; nil before the program is started
+	real    map[string]string // actual addresses, by the written one
+	serving *program.Viz      // the program that answers Kubernetes API requests; nil before it is started
 	viz     *program.Viz
-	starts  *step // has started no program yet
+	starts  *step // the step whose program is not started yet
 	flags   []string
 	open    []opened
-	version string // the newest one that a command has printed
+	version string // the newest version in any output
 }
 
-// opened is a command that does not end. What it prints is compared when its program ends.
+// opened is a command that keeps running, such as a watch. finish compares its output before it ends the program.
 type opened struct {
 	step *step
 	file string
@@ -71,18 +71,16 @@ func newTerminal(t *testing.T) *terminal {
 	cmd.Dir = root(t)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir(), "HOME="+kubectl.Home, "KUBECONFIG="+os.DevNull,
 		"PATH="+x.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // found from HOME otherwise
-		value, err := exec.Command("go", "env", name).Output()
-		require.NoError(t, err)
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // go would look for them below HOME
+		value := require.Value(exec.Command("go", "env", name).Output())(t)
 		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(value)))
 	}
-	typed, err := cmd.StdinPipe()
-	require.NoError(t, err)
+	typed := require.Value(cmd.StdinPipe())(t)
 	x.shell, x.typed = program.Start(t, cmd), typed
 	return x
 }
 
-// run does what a person does with one command, and returns what is seen.
+// run runs one command as a reader would, and compares its output.
 func (x *terminal) run(s *step) {
 	x.t.Helper()
 	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s.command), "&"))
@@ -101,7 +99,8 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the program that runs, if one does, and starts another one at the latest when a command follows.
+// startViz ends the running program, if any. It starts the new one at once if the page shows its output, or at the next
+// command.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()
@@ -114,8 +113,8 @@ func (x *terminal) startViz(s *step, command string) {
 	}
 }
 
-// startsNow starts the program whose command was typed last. Where no other command of the page needs the program, its
-// reader looks at the stage, and only its flags are checked.
+// startsNow starts the program whose command was typed last. If no later command on the page needs the program, the
+// terminal checks only its flags.
 func (x *terminal) startsNow() {
 	x.t.Helper()
 	if x.starts == nil {
@@ -132,7 +131,7 @@ func (x *terminal) startsNow() {
 	x.starts = nil
 }
 
-// knowsFlags asks the program for its help behind the flags: one that it does not know it would refuse first.
+// knowsFlags runs the program with the flags and -h: it would refuse an unknown flag before it prints its help.
 func (x *terminal) knowsFlags(flags []string) {
 	x.t.Helper()
 	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)
@@ -140,7 +139,7 @@ func (x *terminal) knowsFlags(flags []string) {
 	assert.True(x.t, err == nil && !strings.Contains(string(said), "not defined"), "viz %v: %v\n%s", flags, err, said)
 }
 
-// startProxy starts a program that stands for the reader's cluster, and kubectl's proxy to it.
+// startProxy starts a program in place of the reader's cluster, and kubectl's proxy to it.
 func (x *terminal) startProxy(s *step) {
 	x.t.Helper()
 	x.serving = program.StartViz(x.t, "-demo=false", "-controllers=false")
@@ -156,7 +155,7 @@ func (x *terminal) startProxy(s *step) {
 	}
 }
 
-// addressed puts the addresses where something really listens into a command, and the reader's own version.
+// addressed replaces the written addresses by the actual ones in a command, and the reader's version by the newest.
 func (x *terminal) addressed(command string) string {
 	if x.version != "" {
 		command = ownVersion.ReplaceAllString(command, "rv="+x.version)
@@ -167,25 +166,17 @@ func (x *terminal) addressed(command string) string {
 	return command
 }
 
-// said returns what a command has printed into a file.
+// said returns the output that a command has written to a file.
 func (x *terminal) said(file string) []string {
-	text, err := os.ReadFile(file)
-	require.NoError(x.t, err)
+	text := require.Value(os.ReadFile(file))(x.t)
 	return x.written(string(text))
 }
 
-// itsOwnEnd is what kubectl sometimes logs of a watch that it has ended itself: it depends on which of its goroutines
-// is first, so no document has it.
+// itsOwnEnd matches a message that kubectl sometimes logs about a watch that it ended itself. It depends on the order
+// of its goroutines, so no document shows it.
 var itsOwnEnd = regexp.MustCompile(`(?m)^I\d{4} .*"Warning: watch ended with error".*: context canceled.*\n`)
 
-func TestWhatKubectlLogsOfItsOwnEndIsNotCompared(t *testing.T) {
-	t.Parallel()
-	said := `I1128 15:33:49.476901   12838 reflector.go:664] "Warning: watch ended with error" err="an error on the ` +
-		`server (\"unable to decode an event from the watch stream: context canceled\") has prevented it"` + "\nmet\n"
-	assert.EqualSlices(t, []string{"met"}, (&terminal{}).written(said))
-}
-
-// written returns the lines of an output, with the addresses as they are written in the documents.
+// written returns the lines of an output, with the addresses as the documents write them.
 func (x *terminal) written(said string) []string {
 	for written, address := range x.real {
 		said = strings.ReplaceAll(said, address, written)
@@ -193,18 +184,15 @@ func (x *terminal) written(said string) []string {
 	return outputLines(itsOwnEnd.ReplaceAllString(colour.ReplaceAllString(said, ""), ""))
 }
 
-// enter types a command into the shell, waits until the prompt is back, and returns the exit status and the file with
-// the output.
+// enter types a command into the shell, waits for the prompt, and returns the exit status and the output's file.
 func (x *terminal) enter(command, after string) (int, string) {
 	x.t.Helper()
 	x.n++
 	file := filepath.Join(x.dir, fmt.Sprintf("output-%d", x.n))
 	require.NoError(x.t, os.WriteFile(file, nil, 0o600))
 	prompt := fmt.Sprintf("prompt %d ", x.n)
-	if _, err := fmt.Fprintf(x.typed, "{ %s\n} >%s 2>&1 </dev/null %s\necho \"%s$?\"\n", x.addressed(command), file,
-		after, prompt); err != nil {
-		x.t.Fatal(err)
-	}
+	require.Value(fmt.Fprintf(x.typed, "{ %s\n} >%s 2>&1 </dev/null %s\necho \"%s$?\"\n", x.addressed(command), file,
+		after, prompt))(x.t)
 	code := 0
 	program.Eventually(x.t, 10*patience, func() (bool, string) {
 		for _, line := range x.shell.Stdout.Lines() {
@@ -224,13 +212,12 @@ func (x *terminal) enter(command, after string) (int, string) {
 	return code, file
 }
 
-// toItsEnd runs a command that ends. One that only reads is asked again until what the text says has arrived, as a
-// person would.
+// toItsEnd runs a command that ends. It repeats a command that only reads until the output matches, as a reader would.
 func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
 	var code int
 	var said []string
-	if startsViz.MatchString(command) && !everywhere { // it is built already
+	if startsViz.MatchString(command) && !everywhere { // uses the binary that is built already
 		viz, _ := program.VizCommand(x.t)
 		command = strings.Replace(command, "go run ./cmd/viz", viz.Path, 1)
 	}
@@ -250,7 +237,7 @@ func (x *terminal) toItsEnd(s *step, command string) {
 	x.differs(s, code, said)
 }
 
-// leaveOpen starts a command that does not end. A watch is open when the server says so.
+// leaveOpen starts a command that does not end. It waits until the server reports a watch as opened.
 func (x *terminal) leaveOpen(s *step, command string) {
 	x.t.Helper()
 	counts := x.serving != nil && watches.MatchString(command)
@@ -267,7 +254,7 @@ func (x *terminal) leaveOpen(s *step, command string) {
 	}
 }
 
-// guests returns how many watches were opened so far by commands.
+// guests returns how many watches commands have opened so far.
 func (x *terminal) guests() (n int) {
 	var log struct {
 		Records []struct{ Texts map[string]string }
@@ -275,14 +262,14 @@ func (x *terminal) guests() (n int) {
 	x.serving.Get(x.t, "/viz/records?point=WireOpened", &log)
 	for _, r := range log.Records {
 		agent := r.Texts["agent"]
-		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // not a kubelet of the program
+		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // ignores the program's kubelet
 			n++
 		}
 	}
 	return n
 }
 
-// finish compares what the open commands have printed, and ends the program.
+// finish compares the outputs of the open commands and ends the program.
 func (x *terminal) finish() {
 	x.t.Helper()
 	if x.starts != nil {
@@ -304,7 +291,7 @@ func (x *terminal) finish() {
 	}
 }
 
-// differs says that a command printed something else, or takes it over.
+// differs reports that a command printed something else or, with -update, keeps the new output.
 func (x *terminal) differs(s *step, code int, said []string) {
 	x.t.Helper()
 	if *update {

@@ -21,7 +21,8 @@ var (
 		`(?m)^\*\*(\d[a-z])\.\*\* (?:.+\n)*?.*\*Proof:\*\s(?:.+\n)*?.*\]\(`)
 )
 
-// TestEveryQuestionHasItsAnswer with a proof.
+// TestEveryQuestionHasItsAnswer requires an answer for each question's label (1a, 1b), in the same order, and a proof
+// for each answer.
 func TestEveryQuestionHasItsAnswer(t *testing.T) {
 	var asked, answered []string
 	questions, answers, _ := strings.Cut(read(t, "docs/WORKSHOP.md"), "\n## Answers\n")
@@ -35,10 +36,11 @@ func TestEveryQuestionHasItsAnswer(t *testing.T) {
 	assert.Equal(t, len(asked), strings.Count(answers, "*Proof:*"), "answers")
 }
 
-// TestThePagesNameWhatThereIs: a metric stands as code if this program has it, and in italics if only upstream does.
+// TestThePagesNameWhatThereIs expects metrics of this program in code font, and metrics that only upstream has in
+// italics.
 func TestThePagesNameWhatThereIs(t *testing.T) {
 	metrics := read(t, "chapters/06-cacher/metrics.go") + read(t, "chapters/09-listwatch/metrics.go") +
-		read(t, "internal/server/apiserver/metrics.go")
+		read(t, "internal/server/apiserver/apiserver.go")
 	otherMetric := func(name string) bool { return !strings.Contains(metrics, `"`+name+`"`) }
 	isMetric := func(name string) bool { return strings.Contains(metrics, `"`+name+`"`) }
 	isPoint := func(name string) bool { _, ok := probe.PointNamed(name); return ok }
@@ -48,7 +50,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 			return strings.Contains(string(require.Value(os.ReadFile(file))(t)), text)
 		})
 	}
-	// The browser's test holds that this list is what the scripts bind.
+	// The browser's test compares this list with the keys that the scripts bind.
 	isKey := func(name string) bool { return in("viz/frame/dialogs.templ", `{"`+name+`", "`) }
 	isLab := func(name string) bool { return in("chapters/*/labs/"+name+".txtar", "") }
 	isStory := func(name string) bool {
@@ -59,8 +61,8 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 	symptoms := read(t, "docs/SYMPTOMS.md")
 	proofs := regexp.MustCompile(`(?s)\*Proof:\*.*?\n\n`).FindAllString(workshop, -1)
 	for _, each := range []struct {
-		page, name string // a name, as the page writes it
-		least      int    // how many there are
+		page, name string // a pattern of a name, as the page writes it
+		least      int    // the number of names that the page has at least
 		exists     func(name string) bool
 	}{
 		{workshop, `(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`, 3, isStory},

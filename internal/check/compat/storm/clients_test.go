@@ -3,11 +3,9 @@ package storm
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -26,22 +23,20 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"listwatch/internal/check/eventually"
 )
 
 const (
 	nWriters    = 8
-	nObjects    = 24 // at a time
+	nObjects    = 24 // alive at the same time
 	writerPause = 8 * time.Millisecond
 	longestLife = 40 // writes, or a few more
 
-	// The time limit of one request of a writer or a reader. Longer than the program stands still by order, so that
-	// most requests that wait are answered.
+	// callWithin is the time limit of one request of a writer or a reader: longer than the faults stop the program, so
+	// that most waiting requests get an answer.
 	callWithin = 5 * time.Second
 )
 
-// configMaps returns a client for a namespace. No answer takes longer than within; 0 is no limit.
+// configMaps returns a client for a namespace. Requests time out after within; 0: never.
 func configMaps(base, namespace string, within time.Duration) typed.ConfigMapInterface {
 	config := &rest.Config{Host: base, QPS: -1, Timeout: within}
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespace)
@@ -53,19 +48,19 @@ func counted(name string, n int, rv string) *corev1.ConfigMap {
 		Annotations: map[string]string{"n": strconv.Itoa(n)}}}
 }
 
-// objectOf reads the counter of a ConfigMap, or of its metadata alone. 0 is never right, and found.
+// objectOf reads the counter from a ConfigMap or its metadata. A missing counter is 0, which the judge rejects.
 func objectOf(m metav1.Object) object {
 	n, _ := strconv.Atoi(m.GetAnnotations()["n"])
 	return object{m.GetName(), n, parse(m.GetResourceVersion())}
 }
 
-// parse reads a version. Here, and not in clients, versions are numbers: we look at the server from outside.
+// parse reads a version as a number. Only the judge may do so, which looks at the server from outside; clients may not.
 func parse(version string) uint64 {
-	rv, _ := strconv.ParseUint(version, 10, 64) // 0 is never right, and found
+	rv, _ := strconv.ParseUint(version, 10, 64) // the judge rejects 0
 	return rv
 }
 
-// pause waits. It reports whether to go on: ctx is not done.
+// pause waits for d. It returns false if ctx is done.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -75,8 +70,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// writer reads objects and raises their counters. All writers share all objects; each creates and deletes those in
-// slots of its own.
+// writer reads objects and raises their counters. All writers share all objects, but each creates and deletes objects
+// only in its own slots.
 type writer struct {
 	id     int
 	api    typed.ConfigMapInterface
@@ -84,7 +79,7 @@ type writer struct {
 	ledger *ledger
 }
 
-// run writes until ctx is done. What is under way then is answered, or times out.
+// run writes until ctx is done. The last request is still answered, or times out.
 func (w *writer) run(ctx context.Context) {
 	for pause(ctx, time.Duration(w.random.Int64N(int64(2*writerPause)))) {
 		if !w.turn(context.Background(), w.random.IntN(nObjects)) {
@@ -93,8 +88,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// turn reads the object in a slot and writes on top of what it has read. It reports whether the server has done what it
-// was asked for.
+// turn reads the object in a slot and writes on top of it. It reports whether the server has granted the request.
 func (w *writer) turn(ctx context.Context, slot int) bool {
 	a, known := w.ledger.at(slot)
 	own := slot%nWriters == w.id
@@ -112,7 +106,7 @@ func (w *writer) turn(ctx context.Context, slot int) bool {
 		}
 		return true
 	}
-	if own && w.random.IntN(longestLife) < found.n-3 { // exactly the version that was read
+	if own && w.random.IntN(longestLife) < found.n-3 { // deletes exactly the version that it read
 		w.ledger.doom(a)
 		exactly := &metav1.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion}
 		return w.api.Delete(ctx, known.name, metav1.DeleteOptions{Preconditions: exactly}) == nil
@@ -124,7 +118,7 @@ func (w *writer) turn(ctx context.Context, slot int) bool {
 	return err == nil
 }
 
-// create fills a slot. An object whose creation is not answered may come to be; no writer will touch it.
+// create fills a slot. If the creation is not answered, the object may exist, but no writer touches it.
 func (w *writer) create(ctx context.Context, slot int) bool {
 	now, err := w.api.Create(ctx, counted(w.ledger.freshName(), 1, ""), metav1.CreateOptions{})
 	if err != nil {
@@ -136,7 +130,7 @@ func (w *writer) create(ctx context.Context, slot int) bool {
 	return true
 }
 
-// find reads an object, by a list or by a get. An object without a version is one that is not there.
+// find reads an object, by a list or by a get. It returns an object without a version if there is none.
 func (w *writer) find(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	if w.random.IntN(2) == 0 {
 		now, err := w.api.Get(ctx, name, metav1.GetOptions{})
@@ -152,16 +146,16 @@ func (w *writer) find(ctx context.Context, name string) (*corev1.ConfigMap, erro
 	return &list.Items[0], nil
 }
 
-// watcher is a raw watch that resumes: it lists, watches from the version of the list, watches on from the newest
-// version it knows when the stream breaks, and lists again only when it is told that this version is too old.
+// watcher is a raw watch that resumes: it lists, watches from the list's version, resumes from the newest version it
+// knows when the stream breaks, and lists again only if that version is too old.
 type watcher struct {
 	// Set before run, never changed.
 	*view
 	lister typed.ConfigMapInterface
-	// without a time limit: the server ends a watch, or a fault does, or the end of the storm
+	// Has no time limit: the server, a fault, or the end of the storm ends a watch.
 	stream typed.ConfigMapInterface
-	slow   time.Duration // for each event
-	cuts   bool          // it leaves in the middle of a stream now and then
+	slow   time.Duration // delay for each event
+	cuts   bool          // now and then it leaves in the middle of a stream
 	random *rand.Rand
 
 	nWatches, nExpired, nLists int // owned by run; read when it has returned
@@ -182,11 +176,11 @@ func (w *watcher) run(ctx context.Context) {
 		if listed {
 			listed = w.watch(ctx)
 		}
-		pause(ctx, time.Duration(10+w.random.IntN(90))*time.Millisecond) // after the end of a stream, or a refusal
+		pause(ctx, time.Duration(10+w.random.IntN(90))*time.Millisecond) // after a stream's end, or a refusal
 	}
 }
 
-// list reports whether there is a version to watch from.
+// list lists the objects. It reports whether the list succeeded, so that its version can start a watch.
 func (w *watcher) list(ctx context.Context) bool {
 	list, err := w.lister.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -201,7 +195,7 @@ func (w *watcher) list(ctx context.Context) bool {
 	return true
 }
 
-// watch reads one stream to its end. It reports whether the version that is known may be watched from.
+// watch reads one stream to its end. It reports whether a watch can resume from the newest known version.
 func (w *watcher) watch(ctx context.Context) bool {
 	w.nWatches++
 	ends := int64(2 + w.random.IntN(20))
@@ -211,7 +205,7 @@ func (w *watcher) watch(ctx context.Context) bool {
 		return !w.expired(err)
 	}
 	defer events.Stop()
-	left := -1 // events until it leaves
+	left := -1 // events until the watcher leaves
 	if w.cuts {
 		left = w.random.IntN(300)
 	}
@@ -235,7 +229,7 @@ func (w *watcher) watch(ctx context.Context) bool {
 	return true
 }
 
-// expired reports whether the version is too old, and counts it.
+// expired reports whether the server finds the version too old, and counts it.
 func (w *watcher) expired(err error) bool {
 	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 	if expired {
@@ -244,7 +238,7 @@ func (w *watcher) expired(err error) bool {
 	return expired
 }
 
-// sleeper opens a watch and reads nothing of it, again and again: the program has to end it, or to bear it.
+// sleeper repeatedly opens a watch and reads nothing from it: the program must close the watch or cope with it.
 type sleeper struct {
 	address   string
 	webSocket bool
@@ -268,7 +262,7 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 		return
 	}
 	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // what it does not read shall be felt
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // small, so that the unread data soon block the server
 	upgrade := ""
 	if s.webSocket {
 		upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " +
@@ -283,124 +277,14 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// leaver asks for a state as a stream and reads nothing of it. When the bookmark that ends the state is in its
-// watcher's input, it writes until the dispatcher waits for the watcher, and leaves then. It has a resource to itself:
-// with other slow watchers there would be no time left to wait for it.
-type leaver struct {
-	address string
-	api     typed.SecretInterface
-	random  *rand.Rand
-
-	nSecrets, nWatches, nWaitedFor int // owned by run; read when it has returned
-}
-
-func (l *leaver) String() string {
-	return fmt.Sprintf("leaver: %d watches, %d left while the dispatcher waited", l.nWatches, l.nWaitedFor)
-}
-
-// run comes and leaves until ctx is done.
-func (l *leaver) run(ctx context.Context) {
-	for pause(ctx, 100*time.Millisecond) {
-		if l.fill(ctx) {
-			l.comeAndLeave(ctx)
-		}
-	}
-}
-
-// fill creates 6 MB of secrets: Linux keeps up to 4 MB for a connection that is not read, and the watcher's channel
-// holds ten events. It reports whether all are there.
-func (l *leaver) fill(ctx context.Context) bool {
-	for ; l.nSecrets < 60; l.nSecrets++ {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("big-", l.nSecrets)},
-			Data: map[string][]byte{"a": make([]byte, 75_000)}}
-		if _, err := l.api.Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return false
-		}
-	}
-	return true
-}
-
-func (l *leaver) comeAndLeave(ctx context.Context) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.address)
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // what it does not read shall be felt
-	_, err = fmt.Fprintf(conn, "GET /api/v1/namespaces/%s/secrets?watch=1&sendInitialEvents=true&resourceVersionMatch="+
-		"NotOlderThan&allowWatchBookmarks=true HTTP/1.1\r\nHost: %s\r\n\r\n", namespace, l.address)
-	bookmarked := func() bool { return ctx.Err() != nil || l.looks(ctx).Bookmark == "received" }
-	if err != nil || !eventually.Did(callWithin, bookmarked) { // not if the program was restarted meanwhile
-		return
-	}
-	l.nWatches++
-	for range 3 * 10 { // an input holds ten; more only if the world is held
-		if !l.change(ctx) {
-			return
-		}
-		if w := l.looks(ctx); w.waitedFor() {
-			l.nWaitedFor++
-			return
-		}
-	}
-}
-
-// held is what the program tells of the leaver's watcher; the zero value is none.
-type held struct {
-	Bookmark           string
-	InputLen, InputCap int
-	dispatching        bool
-}
-
-// waitedFor reports whether the dispatcher waits for the watcher.
-func (w held) waitedFor() bool { return w.dispatching && w.InputLen > 0 && w.InputLen == w.InputCap }
-
-// looks asks the program for the leaver's watcher.
-func (l *leaver) looks(ctx context.Context) (w held) {
-	var state struct {
-		Server struct {
-			Cachers []struct {
-				Resource    string
-				Dispatching bool
-				Watchers    []held
-			}
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+l.address+"/viz/state", nil)
-	if err != nil {
-		return held{}
-	}
-	request.Close = true
-	answer, err := (&http.Client{Timeout: callWithin}).Do(request)
-	if err != nil {
-		return held{}
-	}
-	defer answer.Body.Close()
-	_ = json.NewDecoder(answer.Body).Decode(&state) // a broken answer has no watcher
-	for _, c := range state.Server.Cachers {
-		if c.Resource == "secrets" && len(c.Watchers) > 0 {
-			w = c.Watchers[len(c.Watchers)-1]
-			w.dispatching = c.Dispatching
-		}
-	}
-	return w
-}
-
-// change writes once. It reports whether the program answered.
-func (l *leaver) change(ctx context.Context) bool {
-	change := fmt.Sprintf(`{"stringData":{"n":"%d"}}`, l.random.Uint64())
-	_, err := l.api.Patch(ctx, "big-0", types.MergePatchType, []byte(change), metav1.PatchOptions{})
-	return err == nil
-}
-
-// informer is one of the real client-go. It has to end with what is stored. What it is told on the way is what raw
-// watches are told, and they are judged.
+// informer is an informer of the real client-go. In the end it must hold the stored objects. Its events on the way are
+// those of raw watches, which the judge checks.
 type informer struct {
 	cache.SharedIndexInformer
 	make string
 }
 
-// makes are all of them: they ask for protobuf, for JSON of any kind, and for metadata alone.
+// makes are the kinds of informers: they request protobuf, untyped JSON, and metadata alone.
 var makes = []string{"typed", "dynamic", "metadata"}
 
 func newInformer(base, of string) informer {

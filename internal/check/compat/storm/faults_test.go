@@ -17,14 +17,14 @@ import (
 	"listwatch/internal/observe/rules"
 )
 
-// fault is one thing that is done to the program while all clients are at work.
+// fault is an action against the program while all clients are at work.
 type fault struct {
 	name  string
-	often int // in one deck
+	often int // times in one deck
 	do    func(s *storm)
 }
 
-// deck is every fault, as often as it comes in one round of faults. A round is drawn in an order of its own.
+// deck holds each fault as often as one round of faults contains it. The storm shuffles the deck before each round.
 var deck = []fault{
 	{"restart of etcd", 2, func(s *storm) { s.knob("etcd.restart", "", "") }},
 	{"compaction", 2, func(s *storm) { s.knob("etcd.compact", "", "") }},
@@ -50,7 +50,7 @@ var deck = []fault{
 	{"Ctrl-C", 1, func(s *storm) { s.interrupt(patience); s.start() }},
 }
 
-// informerAgent is what the informer of the program's client half calls itself.
+// informerAgent is the User-Agent of the informer in the program's client half.
 const informerAgent = "listwatch-informer"
 
 // modes are the switches and their values.
@@ -59,7 +59,7 @@ var modes = [][3]string{
 	{"dispatch", "two-phase", "sequential"},
 }
 
-// shuffled returns a deck in an order drawn by random.
+// shuffled returns the deck in a random order.
 func shuffled(random *rand.Rand) []fault {
 	var faults []fault
 	for _, each := range deck {
@@ -71,20 +71,20 @@ func shuffled(random *rand.Rand) []fault {
 	return faults
 }
 
-// number draws one of [from, to).
+// number returns a random number in [from, to).
 func (s *storm) number(from, to int) string { return strconv.Itoa(from + s.random.IntN(to-from)) }
 
-// moment is how long something lasts: some tenths of a second, or a second.
+// moment returns a random duration from 0.2 to 1.2 seconds.
 func (s *storm) moment() time.Duration {
 	return time.Duration(200+s.random.IntN(1000)) * time.Millisecond
 }
 
-// ask makes one request, over a connection of its own: a command that meets one which the program is just closing would
-// not be sent again. A body that is not nil is sent as JSON. The code is 0 if no answer came.
+// ask sends a request over a connection of its own: net/http would not repeat a command on a kept connection that the
+// program is just closing. It sends a body that is not nil as JSON. The code is 0 if there was no answer.
 func (s *storm) ask(within time.Duration, method, path string, body any) (code int, answer []byte) {
 	var data []byte
 	if body != nil {
-		data, _ = json.Marshal(body) // of our own types
+		data, _ = json.Marshal(body) // our own types do not fail
 	}
 	request, err := http.NewRequest(method, "http://"+s.address+path, bytes.NewReader(data))
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *storm) ask(within time.Duration, method, path string, body any) (code i
 	return response.StatusCode, answer
 }
 
-// command asks the program for something that it must answer soon, with anything but a 5xx. After the switch of a mode
-// the halves that end may still be there to refuse a command, with 503: it is for those that come.
+// command sends a request that the program must answer soon, and not with a 5xx. After the switch of a mode, the old
+// halves may still refuse commands with 503, so command repeats it for the new halves.
 func (s *storm) command(method, path string, body any) (answer []byte) {
 	code := 0
 	eventually.Did(healsIn, func() bool {
@@ -121,14 +121,14 @@ func (s *storm) knob(name, target, value string) {
 	s.command("POST", "/viz/knobs", map[string]string{"name": name, "target": target, "value": value})
 }
 
-// forAWhile turns a knob, and then the one that undoes it.
+// forAWhile turns a knob, waits a moment, and turns the knob that undoes it.
 func (s *storm) forAWhile(name, target, value, undo, back string) {
 	s.knob(name, target, value)
 	time.Sleep(s.moment())
 	s.knob(undo, target, back)
 }
 
-// addWatchers opens watchers as a page does, and takes some away.
+// addWatchers opens watchers as a page does, and removes one now and then.
 func (s *storm) addWatchers() {
 	for range 2 {
 		s.command("POST", "/viz/watchers", map[string]any{"resource": "configmaps", "bookmarks": true,
@@ -140,13 +140,14 @@ func (s *storm) addWatchers() {
 	}
 }
 
-// leaveEarly gives a command and does not wait for the answer. The command is done, or it is not: the program goes on.
+// leaveEarly sends a command and does not wait for the answer. Whether or not the command takes effect, the program
+// must go on.
 func (s *storm) leaveEarly() {
 	path := []string{"/viz/reset", "/viz/knobs"}[s.random.IntN(2)]
 	s.ask(time.Duration(1+s.random.IntN(200))*time.Millisecond, "POST", path, map[string]string{"name": "etcd.restart"})
 }
 
-// hold holds the world, or those who come to one station. Knobs are answered all the same.
+// hold holds the world, or the goroutines that reach one station, while it turns knobs, which must still work.
 func (s *storm) hold(station string) {
 	s.command("POST", "/viz/hold", map[string]string{"do": "hold", "station": station, "unattended": "60s"})
 	s.forAWhile("line.stall", informerAgent, "true", "line.stall", "false")
@@ -166,7 +167,7 @@ func (s *storm) closeGate() {
 	s.hold(world.Stations[s.random.IntN(len(world.Stations))])
 }
 
-// cutConnections cuts every connection that goes over the proxy, and keeps new ones waiting for a while.
+// cutConnections cuts every connection over the proxy and delays new ones for a while.
 func (s *storm) cutConnections() {
 	s.proxy.Cut()
 	time.Sleep(s.moment() / 4)
@@ -182,7 +183,7 @@ func (s *storm) stopProcess() {
 // raced is the exit status of a race build that has found a race.
 const raced = 66
 
-// interrupt is Ctrl-C.
+// interrupt ends the program as Ctrl-C does.
 func (s *storm) interrupt(within time.Duration) {
 	s.promises()
 	s.viz.Interrupt(s.t)
@@ -193,19 +194,19 @@ func (s *storm) interrupt(within time.Duration) {
 		}
 	}
 	if late != "" && bubble.Race && s.now != endOfStorm && code != raced {
-		return // with clients at work, three seconds may be over before each goroutine of a race build has had its turn
+		return // a busy race build may need more than three seconds to run every goroutine once
 	}
 	if code != 0 || late != "" {
 		s.fault("Ctrl-C: exit status %d %s", code, late)
 	}
 }
 
-// start starts the program on the folder and the port of the one before.
+// start starts the program on its predecessor's folder and port.
 func (s *storm) start() {
 	s.viz = program.StartViz(s.t, "-listen", s.address, "-data-dir", s.folder, "-demo=false")
 }
 
-// promises asks the program, which holds its rules to its own log, whether one was broken.
+// promises fetches the program's own check of its log, and notes each broken rule.
 func (s *storm) promises() {
 	var report rules.Report
 	if json.Unmarshal(s.command("GET", "/viz/rules", nil), &report) != nil || report.Checked == 0 {

@@ -8,13 +8,13 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// in reads "a3@12": object a at counter 3 and version 12.
+// in parses "a3@12": object a at counter 3 and version 12.
 func in(word string) (o object) {
-	fmt.Sscanf(word, "%1s%d@%d", &o.name, &o.n, &o.rv)
+	_, _ = fmt.Sscanf(word, "%1s%d@%d", &o.name, &o.n, &o.rv) // the zero value if the word is malformed
 	return o
 }
 
-// tell tells a view a script: "+a3@12" is ADDED, "~" MODIFIED, "-" DELETED and "!" another event; mark@15 is a
+// tell feeds a view a script: "+a3@12" is ADDED, "~" MODIFIED, "-" DELETED and "!" another event; mark@15 is a
 // bookmark, list@14:a3@13,b1@2 a list.
 func (v *view) tell(script string) {
 	for word := range strings.FieldsSeq(script) {
@@ -33,8 +33,8 @@ func (v *view) tell(script string) {
 	}
 }
 
-// TestAViewFindsWhatIsWrong tells views what no watcher may be told: a check that cannot fail proves nothing. Before, a
-// is at its second version.
+// TestAViewFindsWhatIsWrong feeds views what no watcher may receive, as a check that cannot fail proves nothing. Object
+// a starts at its second version.
 func TestAViewFindsWhatIsWrong(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults int
@@ -54,7 +54,7 @@ func TestAViewFindsWhatIsWrong(t *testing.T) {
 		"back after its deletion":                     {1, "-a2@12 ~a3@13"},
 		"listed after its deletion":                   {1, "-a2@12 list@14:a3@13"},
 		"a list jumps forward":                        {0, "list@20:a7@19 ~a8@21"},
-		"a list goes back":                            {2, "list@10:a1@5"}, // as a list, and for a
+		"a list goes back":                            {2, "list@10:a1@5"}, // one for the list, one for a
 		"a list that holds an older version":          {1, "list@12:a1@5"},
 		"a list that holds what came after it":        {1, "list@12:a3@13"},
 		"back after a list without it":                {1, "list@12: ~a3@13"},
@@ -71,7 +71,7 @@ func TestAViewFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAMissedWriteIsFound leaves out what no counter betrays: the whole life of an object, and the newest write to one.
+// TestAMissedWriteIsFound leaves out what no counter reveals: an object's whole life, and the newest write to another.
 func TestAMissedWriteIsFound(t *testing.T) {
 	written := []object{{"a", 1, 5}, {"b", 1, 11}, {"a", 2, 12}, {"c", 1, 40}}
 	v := newView("view", &faults{})
@@ -81,8 +81,8 @@ func TestAMissedWriteIsFound(t *testing.T) {
 	assert.NoDiff(t, map[string]int{"a": 2, "b": 1}, v.holds())
 }
 
-// TestTheLedgerFindsWhatIsWrong tells a ledger what no writer may be answered. Before, an object is at its fifth
-// version.
+// TestTheLedgerFindsWhatIsWrong gives a ledger right and wrong answers, and counts the faults that it reports. The
+// object starts at its fifth version.
 func TestTheLedgerFindsWhatIsWrong(t *testing.T) {
 	fifth := object{"a", 5, 20}
 	for name, test := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// faults is what must not have happened. The first few are told one by one; the others are counted.
+// faults collects what must not happen. It keeps the first few texts and counts the rest.
 type faults struct {
 	mu   sync.Mutex // guards the fields below; innermost
 	n    int
@@ -23,30 +23,30 @@ func (f *faults) add(format string, args ...any) {
 	}
 }
 
-// object is one version of one object as a client sees it. The zero value is none.
+// object is one version of an object as a client sees it. The zero value means that there is none.
 type object struct {
 	name string
-	n    int    // the counter: 1 when it is created, one more with every write
-	rv   uint64 // of this version; in an event DELETED that of the deletion
+	n    int    // the counter: 1 at the creation, one more with every write
+	rv   uint64 // the version; in a DELETED event, that of the deletion
 }
 
-// view is what one raw watch has been told. Every event is checked against all earlier ones: the next version of an
-// object has a counter that is higher by one. A jump is legal only through a list. The judge believes nothing but what
-// the client was sent: not the log, in which quiet watchers do not appear.
+// view is what one raw watch has received. It checks every event against all earlier ones: an object's next version has
+// the next counter, and only a list may jump. The judge trusts only what the client received, and not the log, which
+// leaves out quiet watchers.
 type view struct {
 	// Set by newView, never changed.
 	who    string
 	faults *faults
 
-	mu      sync.Mutex        // guards the fields below; taken before that of faults
-	rv      uint64            // everything up to it has been told
-	objects map[string]object // the newest of each
-	gone    map[string]bool   // deleted, or missing in a list: they must not come back
-	spans   []span            // what was watched without a gap
-	seen    map[uint64]bool   // the versions of events
+	mu      sync.Mutex        // guards the fields below; locked before faults.mu
+	rv      uint64            // the watch has received everything up to it
+	objects map[string]object // the newest version of each
+	gone    map[string]bool   // deleted, or missing from a list: they must not come back
+	spans   []span            // the ranges watched without a gap
+	seen    map[uint64]bool   // the versions of the events
 }
 
-// span is a range (from, to] of versions in which a watch has been told every event.
+// span is a range (from, to] of versions in which a watch has received every event.
 type span struct{ from, to uint64 }
 
 func newView(who string, f *faults) *view {
@@ -55,7 +55,7 @@ func newView(who string, f *faults) *view {
 
 func (v *view) fault(format string, args ...any) { v.faults.add(v.who+": "+format, args...) }
 
-// reset is called when a raw watch was given a list: whatever it missed before, it has now.
+// reset replaces the view by a list, which makes up for whatever the watch missed before.
 func (v *view) reset(rv uint64, items []object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,7 +77,7 @@ func (v *view) reset(rv uint64, items []object) {
 	}
 }
 
-// bookmark is called when a raw watch was told that it has been sent everything up to rv.
+// bookmark notes that the watch has received everything up to rv.
 func (v *view) bookmark(rv uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -94,7 +94,7 @@ func (v *view) reachLocked(rv uint64) {
 	}
 }
 
-// event is called with every event. It notes a fault if it is not the one that has to come next.
+// event checks an event against the view. It notes a fault if another event had to come next.
 func (v *view) event(kind string, o object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -116,15 +116,15 @@ func (v *view) event(kind string, o object) {
 	v.objects[o.name], v.gone[o.name] = o, kind == "DELETED"
 }
 
-// newest returns the version up to which everything has been told.
+// newest returns the version up to which the watch has received everything.
 func (v *view) newest() uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.rv
 }
 
-// missed compares the view with the writes that the server has acknowledged, and notes each that lies in what it has
-// watched without a gap and that it was not told of. It returns how many it has looked for.
+// missed looks in the view for the acknowledged writes within its spans and notes each that the watch did not receive.
+// It returns how many it looked for.
 func (v *view) missed(written []object) (checked int) {
 	for _, o := range written {
 		if !slices.ContainsFunc(v.spans, func(s span) bool { return s.from < o.rv && o.rv <= s.to }) {
@@ -137,7 +137,7 @@ func (v *view) missed(written []object) (checked int) {
 	return checked
 }
 
-// holds returns the counters of the objects that there are, as the view knows.
+// holds returns the counters of the existing objects, according to the view.
 func (v *view) holds() map[string]int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,24 +150,24 @@ func (v *view) holds() map[string]int {
 	return counters
 }
 
-// ledger is what all writers together know to have happened.
+// ledger is the writers' common knowledge of what has happened.
 type ledger struct {
 	faults   *faults
-	mu       sync.Mutex // guards the fields below; taken before that of faults
+	mu       sync.Mutex // guards the fields below; locked before faults.mu
 	accounts [nObjects]*account
 	nNames   int
-	written  []object // creations and updates that the server has acknowledged
-	nRefused int      // a conflict, an object that has gone, or no answer
+	written  []object // the acknowledged creations and updates
+	nRefused int      // writes that met a conflict, a deleted object, or no answer
 }
 
-// account is what is known of one object whose creation was acknowledged.
+// account is what the writers know of an object whose creation was acknowledged.
 type account struct {
-	newest object // the highest that was acknowledged, or read
+	newest object // the highest version acknowledged or read
 	raised map[int]bool
-	doomed bool // a deletion was sent
+	doomed bool // a writer has sent a deletion
 }
 
-// at returns the account in a slot, nil if it is free, and what is known of its object now.
+// at returns a slot's account and its object's newest version, or nil and no object if the slot is free.
 func (l *ledger) at(slot int) (*account, object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *ledger) at(slot int) (*account, object) {
 	return nil, object{}
 }
 
-// freshName returns a name that no object ever had.
+// freshName returns a name that no object has had.
 func (l *ledger) freshName() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +185,7 @@ func (l *ledger) freshName() string {
 	return fmt.Sprint("o", l.nNames)
 }
 
-// put fills a slot, or empties it.
+// put fills a slot, or empties it with nil.
 func (l *ledger) put(slot int, a *account) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +198,8 @@ func (l *ledger) doom(a *account) {
 	a.doomed = true
 }
 
-// read checks what was read against what was known when the read began: for a number that only rises, linearizable
-// means that a read returns at least what was acknowledged before. It reports whether the object is gone for good.
+// read checks a read against floor, the newest version known when the read began: as counters only rise, a linearizable
+// read returns at least the counter acknowledged before. It reports whether the object is gone for good.
 func (l *ledger) read(a *account, floor, o object) (gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +213,8 @@ func (l *ledger) read(a *account, floor, o object) (gone bool) {
 	return false
 }
 
-// wrote checks an acknowledged write on top of from: versions rise with the number, and no number is acknowledged
-// twice.
+// wrote checks an acknowledged write on top of from: versions rise with the counter, and the server acknowledges no
+// counter twice.
 func (l *ledger) wrote(a *account, from, o object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,7 +226,7 @@ func (l *ledger) wrote(a *account, from, o object) {
 	l.written = append(l.written, o)
 }
 
-// reach is called under the ledger's lock.
+// reach raises newest to o. The caller must hold the ledger's lock.
 func (a *account) reach(o object) {
 	if o.n > a.newest.n {
 		a.newest = o

@@ -13,15 +13,15 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// proxy stands between clients and the program, and can cut what passes through it.
+// proxy forwards requests from clients to the program, and can cut their connections.
 type proxy struct {
 	*httptest.Server
 
 	mu    sync.Mutex    // guards pause
-	pause chan struct{} // closed by Release: requests that come before wait; nil: none is to wait
+	pause chan struct{} // closed by Release, for which requests wait; nil: requests do not wait
 }
 
-// startProxy starts a proxy of v on a free port of loopback, for as long as the test runs.
+// startProxy starts a proxy of v on a free port of loopback. It ends with the test.
 func startProxy(tb testing.TB, v *program.Viz) *proxy {
 	tb.Helper()
 	target, err := url.Parse(v.URL)
@@ -29,7 +29,7 @@ func startProxy(tb testing.TB, v *program.Viz) *proxy {
 	through := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,
-		// as a connection that breaks
+		// Aborts the connection, as a broken network would.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	p := &proxy{}
@@ -52,7 +52,7 @@ func (p *proxy) pausing() chan struct{} {
 	return p.pause
 }
 
-// Cut closes every connection. Requests that come from now on wait for Release.
+// Cut closes every connection. New requests wait for Release.
 func (p *proxy) Cut() {
 	p.mu.Lock()
 	p.pause = make(chan struct{})
@@ -60,7 +60,7 @@ func (p *proxy) Cut() {
 	p.CloseClientConnections()
 }
 
-// Release lets the requests that wait go on.
+// Release lets waiting requests go on.
 func (p *proxy) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,20 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// apiServer is a small API server for pods of namespace default: what a reflector can tell from a real one, with every
-// fault on order. It notes what it is asked for.
+// apiServer is a small API server for the pods of namespace default. A reflector cannot distinguish it from a real one.
+// The test can order any fault, and read the requests.
 type apiServer struct {
 	mu       sync.Mutex
-	cond     sync.Cond // on mu: something happened
+	cond     sync.Cond // on mu: signals any change
 	rv       int
-	oldest   int // watches from before it get 410
+	oldest   int // earlier versions get 410
 	pods     map[string]*corev1.Pod
 	history  []watch.Event
-	epoch    int            // watches of an older epoch have ended
-	lastWord *metav1.Status // what they send before they end; nil: nothing
-	refuse   []error        // what the next requests get
-	requests []string       // since the last call of asked
-	holding  bool           // watches send nothing for now
+	epoch    int            // watches of an older epoch end
+	lastWord *metav1.Status // the last event of ended watches; nil: none
+	refuse   []error        // the answers to the next requests
+	requests []string       // requests since the last call of asked
+	holding  bool           // watches send no events for now
 }
 
 func newAPIServer() *apiServer {
@@ -46,8 +46,7 @@ func podAt(name string, rv int) *corev1.Pod {
 	}}
 }
 
-// write does what a word says: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's
-// write.
+// write applies a word: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's write.
 func (s *apiServer) write(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +83,8 @@ func (s *apiServer) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with a last word, and writes words while no watch is open. With compact, what was written is not
-// to be had by a watch any more.
+// cut ends all watches with a last word, and writes words while no watch is open. With compact, no watch can see these
+// writes any more.
 func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.cond.Broadcast()
 }
 
-// hold makes watches keep back what happens until the next call with false.
+// hold makes watches hold back events until the next call with false.
 func (s *apiServer) hold(holding bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +117,7 @@ func (s *apiServer) fail(n int, err error) {
 	}
 }
 
-// failures are what a story can order by name.
+// failureNamed returns a failure that a story can order by name.
 func failureNamed(name string) error {
 	switch name {
 	case "refused":
@@ -146,7 +145,7 @@ func (s *apiServer) asked() []string {
 	return requests
 }
 
-// admitLocked notes a request and returns the failure that was ordered for it.
+// admitLocked notes a request and returns the failure ordered for it.
 func (s *apiServer) admitLocked(verb string, opts metav1.ListOptions) error {
 	s.requests = append(s.requests, fmt.Sprintf("%s rv=%q match=%q limit=%d initial=%v bookmarks=%v",
 		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil &&
@@ -226,7 +225,7 @@ type apiStream struct {
 	stopWaking func() bool
 	result     chan watch.Event // sent and closed by run; unbuffered, as on the wire
 	initial    []watch.Event
-	epoch      int // -1: ends after initial
+	epoch      int // the server's epoch at the start; -1: the stream ends after initial
 	position   int
 }
 
@@ -250,7 +249,7 @@ func (w *apiStream) run() {
 }
 
 func (w *apiStream) send(event watch.Event) bool {
-	event.Object = event.Object.DeepCopyObject() // as if decoded
+	event.Object = event.Object.DeepCopyObject() // a copy, as if decoded
 	select {
 	case w.result <- event:
 		return true

@@ -4,5 +4,5 @@ package upstream
 
 import "time"
 
-// cpuTime is not known here.
+// cpuTime is not available on this system.
 func cpuTime() time.Duration { return 0 }

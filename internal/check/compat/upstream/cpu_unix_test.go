@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime returns how long this process has been computing, on all processors together. On a machine that is shared it
-// says more than the clock on the wall.
+// cpuTime returns the processor time of this process, over all processors. On a shared machine it is more reliable than
+// wall-clock time.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	realstorage "k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
 	storage "listwatch/chapters/01-storage"
@@ -30,7 +31,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// same reports a pair of answers that differ, or that are not what both should say.
+// same reports a pair of answers that differ or do not contain want.
 func same(t *testing.T, what, ours, theirs, want string) {
 	t.Helper()
 	assert.Equal(t, theirs, ours, "%s:\n   ours %s\n theirs %s", what, ours, theirs)
@@ -47,7 +48,7 @@ func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
 		}
 		return describePod("", pod)
 	}
-	var asked sync.WaitGroup // at once: some wait three seconds for a version that never comes
+	var asked sync.WaitGroup // concurrent, as some wait three seconds for a version that never comes
 	for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
 		p.theirStore}} {
 		for _, version := range v.names() {
@@ -121,15 +122,14 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
 			p.theirStore}} {
 			a, b := listAll(t.Context(), sides[0], c.query), listAll(t.Context(), sides[1], c.query)
-			// ours puts what came from outside in quotes
+			// Our server quotes values from outside.
 			same(t, what+", "+name, strings.ReplaceAll(a, `\"`, ""), b, c.want)
 		}
 	}
 }
 
-// TestUpstreamDoesNotAskForALostCreateAgain: what upstream makes of etcd's word is a 500 without a reason, and
-// without a time to come again, which no client repeats. What ours makes of it:
-// TestAWriteThatMayHaveHappenedIsNotToBeRepeated.
+// TestUpstreamDoesNotAskForALostCreateAgain shows that upstream turns etcd's timeout into a 500 without a reason and
+// without a time to retry, so no client repeats the request. TestAWriteThatMayHaveHappenedIsNotToBeRepeated tests ours.
 func TestUpstreamDoesNotAskForALostCreateAgain(t *testing.T) {
 	status := responsewriters.ErrorToAPIStatus(storeerr.InterpretCreateError(rpctypes.ErrTimeout,
 		corev1.Resource("configmaps"), "a"))
@@ -140,8 +140,8 @@ func TestUpstreamDoesNotAskForALostCreateAgain(t *testing.T) {
 func TestACacheThatIsNotReadyRefusesAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	silent := func() *feed { return &feed{events: make(chan watch.Event)} }
-	mine, real := ours{startOurCache(t, ourFeed{feed: silent()}, nil)},
-		theirs{startTheirCache(t, theirFeed{feed: silent()})}
+	mine, real := ours{startOurCache(t, ourSource{source: silent()}, nil, clock.RealClock{})},
+		theirs{startTheirCache(t, theirSource{source: silent()}, clock.RealClock{})}
 	for _, q := range []query{{}, {rv: "0"}, {rv: "0", label: "a=b", limit: 1},
 		{rv: "7", match: metav1.ResourceVersionMatchNotOlderThan}, {namespace: "a", name: "b"}} {
 		what := fmt.Sprintf("%+v", q)
@@ -158,8 +158,8 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	q := query{rv: v["now"]}
 	one, other := must(p.ourCache.watch(t.Context(), q)), must(p.theirCache.watch(t.Context(), q))
 	readers := []*stream{startStream(t.Context(), p.ourCache, q), startStream(t.Context(), p.theirCache, q)}
-	// No client reads the first two. Both have ten events in result, one in hand, ten in input, and are closed at the
-	// next. Those who read have each event before the next is written: in a burst they could be closed, too.
+	// No client reads the first two. Both have ten events in result, one in hand, ten in input, and end at the next.
+	// The readers get each event before the next write: in a burst the server could close them, too.
 	for i := range 40 {
 		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 		for _, each := range readers {
@@ -176,7 +176,7 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 		"got %d events, want the 10 that result holds and then the end", len(b))
 }
 
-// readToTheEnd returns all that is left in a watch. One that has no end is stopped after a while.
+// readToTheEnd returns the remaining events of a watch. It stops a watch that does not end.
 func readToTheEnd(w watch.Interface) []string {
 	st := &stream{watch: w, done: make(chan struct{})}
 	go st.collect()
@@ -205,9 +205,9 @@ func keysOf(n int) []string {
 	return append(keys, ".", "..", "a", "./a", "../a", "registry/pods/a")
 }
 
-// TestAKeyIsPreparedAsTheRealOneIs asks both for all of them. Two differences are declared: ours takes a key for one of
-// its own only if its prefix ends where a segment does, and never takes the prefix itself for an object's key.
-// (Upstream's stores are given a prefix that ends in a slash, which comes to the same; here both get one without.)
+// TestAKeyIsPreparedAsTheRealOneIs prepares all of these keys on both sides. Two differences are declared: ours accepts
+// a key only if its prefix ends where a segment does, and never accepts the prefix itself as an object's key.
+// (Upstream's stores have a prefix that ends in a slash, which has the same effect; here both sides get one without.)
 func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 	declared, accepted := 0, 0
 	for _, key := range keysOf(5) {
@@ -234,8 +234,8 @@ func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 		"%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
 }
 
-// TestAcceptIsNegotiatedAsUpstreamDoes asks both sides what they answer to headers that are drawn at random from what
-// clients send, and from what none should.
+// TestAcceptIsNegotiatedAsUpstreamDoes compares both sides' answers to random headers, drawn from valid and invalid
+// clauses.
 func TestAcceptIsNegotiatedAsUpstreamDoes(t *testing.T) {
 	ours := slices.DeleteFunc(scheme.Codecs.SupportedMediaTypes(), func(info runtime.SerializerInfo) bool {
 		return info.MediaType != negotiation.JSON && info.MediaType != negotiation.YAML
@@ -264,8 +264,7 @@ func TestAcceptIsNegotiatedAsUpstreamDoes(t *testing.T) {
 		got, ok := negotiation.Accept(header, negotiation.AllowsTransform)
 		want, wantOK := upstream(header)
 		if ok != wantOK || got.Name != want.Name || got.Pretty != want.Pretty ||
-			(got.Convert == nil) != (want.Convert == nil) ||
-			got.Convert != nil && *got.Convert != *want.Convert {
+			(got.Convert == nil) != (want.Convert == nil) || got.Convert != nil && *got.Convert != *want.Convert {
 			t.Errorf("Accept: %s: got %+v, %v, upstream %+v, %v", header, got, ok, want, wantOK)
 		}
 	})

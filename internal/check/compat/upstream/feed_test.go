@@ -3,31 +3,40 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	realstorage "k8s.io/apiserver/pkg/storage"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	storage "listwatch/chapters/01-storage"
+	indexer "listwatch/chapters/11-indexer"
+	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/check/eventually"
+	"listwatch/internal/observe/probe"
 )
 
-// feed is the storage below a cache that is measured: some pods, and then the events that a benchmark makes. Both sides
-// are given the same.
+// feed is the storage below a measured cache: some pods, and then the events of a benchmark. Both sides get the same.
 type feed struct {
 	pods   int
 	nodes  int              // pod i runs on node i % nodes
-	events chan watch.Event // made by watch, sent to by the benchmark, never closed
-	rv     atomic.Uint64    // of the newest event
-	made   []watch.Event    // by prepare; owned by the benchmark
+	events chan watch.Event // made by newFeed, sent to by the benchmark, never closed
+	rv     atomic.Uint64    // the newest event's
+	made   []watch.Event    // filled by prepare; owned by the benchmark
 }
 
 func newFeed(pods, nodes int) *feed {
 	f := &feed{pods: pods, nodes: nodes}
-	// Room for the initial events, for their end, and for as many as etcd's watchChan would hold.
+	// Holds the initial events, their end, and as many more as etcd's watchChan holds.
 	f.events = make(chan watch.Event, pods+1+100)
 	for i := range pods {
 		f.events <- watch.Event{Type: watch.Added, Object: f.pod(i, f.rv.Add(1))}
@@ -39,7 +48,7 @@ func newFeed(pods, nodes int) *feed {
 	return f
 }
 
-// pod returns pod number i at rv: of the size of a pod of a Deployment, more or less.
+// pod returns pod number i at rv, about as large as a pod of a Deployment.
 func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	p := pod(fmt.Sprintf("ns%d/pod-%05d", i%10, i), fmt.Sprintf("app=app%d tier=web node=n%d", i%10, i%f.nodes))
 	p.ResourceVersion = strconv.FormatUint(rv, 10)
@@ -54,7 +63,7 @@ func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	return p
 }
 
-// prepare makes n events, in which pods change in turn. The returned function sends them; call it before the next
+// prepare makes n events that change the pods in turn. The returned function sends them; call it before the next
 // prepare.
 func (f *feed) prepare(n int) (send func()) {
 	f.made = f.made[:0]
@@ -70,46 +79,316 @@ func (f *feed) prepare(n int) (send func()) {
 	}
 }
 
-// ResultChan and Stop make feed the watch that it hands out. There is one.
+// ResultChan and Stop make feed the only watch that it returns.
 func (f *feed) ResultChan() <-chan watch.Event { return f.events }
 func (f *feed) Stop()                          {}
 
-// ourFeed and theirFeed are a feed as a storage. What they do not implement is not called.
-type ourFeed struct {
+func (f *feed) open() watch.Interface { return f }
+func (f *feed) version() uint64       { return f.rv.Load() }
+
+// source is a feed or a script. ourSource and theirSource wrap it as a storage; no test calls their other methods.
+type source interface {
+	open() watch.Interface
+	version() uint64
+}
+
+type ourSource struct {
 	storage.Interface
-	*feed
+	source
 }
 
-func (f ourFeed) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
-	return f.feed, nil
+func (s ourSource) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
+	return s.open(), nil
 }
-func (f ourFeed) GetCurrentResourceVersion(context.Context) (uint64, error) { return f.rv.Load(), nil }
-func (f ourFeed) RequestWatchProgress(context.Context) error                { return nil }
+func (s ourSource) GetCurrentResourceVersion(context.Context) (uint64, error) {
+	return s.version(), nil
+}
+func (s ourSource) RequestWatchProgress(context.Context) error { return nil }
 
-type theirFeed struct {
+type theirSource struct {
 	realstorage.Interface
-	*feed
+	source
 }
 
-func (f theirFeed) Watch(context.Context, string, realstorage.ListOptions) (watch.Interface, error) {
-	return f.feed, nil
+func (s theirSource) Watch(context.Context, string, realstorage.ListOptions) (watch.Interface, error) {
+	return s.open(), nil
 }
-func (f theirFeed) GetCurrentResourceVersion(context.Context) (uint64, error) {
-	return f.rv.Load(), nil
+func (s theirSource) GetCurrentResourceVersion(context.Context) (uint64, error) {
+	return s.version(), nil
 }
-func (f theirFeed) RequestWatchProgress(context.Context) error              { return nil }
-func (f theirFeed) EnableResourceSizeEstimation(realstorage.KeysFunc) error { return nil }
-func (f theirFeed) CompactRevision() int64                                  { return 0 }
-func (f theirFeed) ReadinessCheck() error                                   { return nil }
-func (f theirFeed) Versioner() realstorage.Versioner                        { return realstorage.APIObjectVersioner{} }
+func (s theirSource) RequestWatchProgress(context.Context) error              { return nil }
+func (s theirSource) EnableResourceSizeEstimation(realstorage.KeysFunc) error { return nil }
+func (s theirSource) CompactRevision() int64                                  { return 0 }
+func (s theirSource) ReadinessCheck() error                                   { return nil }
+func (s theirSource) Versioner() realstorage.Versioner {
+	return realstorage.APIObjectVersioner{}
+}
 
-// compareSides runs bench for ours and for upstream, each with a cache of its own over a feed of its own.
+// compareSides runs bench for ours and for upstream, each with a cache over a feed of its own.
 func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *feed, cache side)) {
 	bothSides(b, func(b *testing.B) {
 		f := newFeed(pods, nodes)
-		bench(b, f, ours{newOurCache(b, ourFeed{feed: f}, nil)})
+		bench(b, f, ours{newOurCache(b, ourSource{source: f}, nil)})
 	}, func(b *testing.B) {
 		f := newFeed(pods, nodes)
-		bench(b, f, theirs{newTheirCache(b, theirFeed{feed: f})})
+		bench(b, f, theirs{newTheirCache(b, theirSource{source: f})})
 	})
+}
+
+// ringEvents is the number of events before a measurement. They make both rings grow to 12800, and the channels of
+// later watchers to 171.
+const ringEvents = 10000
+
+// BenchmarkFanOut sends each event to n watchers of everything. An operation is one event.
+func BenchmarkFanOut(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {
+			compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) { fanOut(b, f, cache, n) })
+		})
+	}
+}
+
+// fanOut adds n watchers and measures. A reader reports its deliveries whenever its channel is empty, so that counting
+// costs next to nothing.
+func fanOut(b *testing.B, f *feed, cache side, n int) {
+	fill(b, f, cache)
+	c := newCrowd(n)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer c.readers.Wait()
+	defer cancel()
+	for range n {
+		w := must(cache.watch(ctx, query{rv: fmt.Sprint(f.rv.Load())}))
+		c.readers.Go(func() {
+			n := 0
+			for range w.ResultChan() {
+				if n++; len(w.ResultChan()) == 0 {
+					c.report(n)
+					n = 0
+				}
+			}
+		})
+	}
+	c.measure(b, f.prepare)
+}
+
+// BenchmarkLatency measures how long one event takes to each of 1000 idle watchers: the median of all deliveries, and
+// the 99th percentile.
+func BenchmarkLatency(b *testing.B) {
+	compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) {
+		const n = 1000
+		fill(b, f, cache)
+		var took [n][]time.Duration // one reader appends to each
+		var start time.Time         // written while all readers wait
+		var arrived, readers sync.WaitGroup
+		ctx, cancel := context.WithCancel(context.Background())
+		for i := range took {
+			w := must(cache.watch(ctx, query{rv: fmt.Sprint(f.rv.Load())}))
+			readers.Go(func() {
+				for range w.ResultChan() {
+					took[i] = append(took[i], time.Since(start))
+					arrived.Done()
+				}
+			})
+		}
+		for b.Loop() {
+			send := f.prepare(1)
+			arrived.Add(n)
+			start = time.Now()
+			send()
+			arrived.Wait()
+		}
+		cancel()
+		readers.Wait()
+		all := slices.Sorted(slices.Values(slices.Concat(took[:]...)))
+		b.ReportMetric(float64(all[len(all)/2]), "p50-ns")
+		b.ReportMetric(float64(all[len(all)*99/100]), "p99-ns")
+	})
+}
+
+// BenchmarkReplay starts a watch 10000 events ago and reads them all.
+func BenchmarkReplay(b *testing.B) {
+	compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) {
+		from := fmt.Sprint(f.rv.Load())
+		fill(b, f, cache)
+		defer reportCPU(b)()
+		for b.Loop() {
+			w := must(cache.watch(b.Context(), query{rv: from}))
+			for range ringEvents {
+				if event := <-w.ResultChan(); event.Type != watch.Modified { // require costs more than the event
+					b.Fatalf("got %v", event)
+				}
+			}
+			w.Stop()
+		}
+	})
+}
+
+// fill sends events until the ring has its final size, and returns when the cache has all of them.
+func fill(b *testing.B, f *feed, cache side) {
+	b.Helper()
+	w := must(cache.watch(b.Context(), query{rv: fmt.Sprint(f.rv.Load())}))
+	for sent := 0; sent < ringEvents; sent += 10 { // the first watchers have room for 10
+		f.prepare(10)()
+		for range 10 {
+			<-w.ResultChan()
+		}
+	}
+	w.Stop()
+}
+
+// BenchmarkProbes measures the cost of recording every moment, between two Go channels: there a delivery takes no
+// longer than its three reports.
+func BenchmarkProbes(b *testing.B) {
+	for _, state := range []string{"off", "on"} {
+		var p *probe.Probe
+		if state == "on" {
+			log := probe.NewLog(clock.RealClock{}, 0)
+			log.LimitLoud(probe.LoudLanes, nil) // the program does the same
+			p = probe.New(log).Resource("pods")
+		}
+		for _, n := range []int{100, 1000} {
+			b.Run(fmt.Sprintf("fan-out-%d/%s", n, state), func(b *testing.B) {
+				f := newFeed(1000, 1000)
+				fanOut(b, f, ours{newOurCache(b, ourSource{source: f}, p)}, n)
+			})
+		}
+	}
+}
+
+// benchPods returns n pods in ten namespaces, on a hundred nodes.
+func benchPods(n, rv int) []*corev1.Pod {
+	pods := make([]*corev1.Pod, n)
+	for i := range pods {
+		pods[i] = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("pod-%06d", i),
+				ResourceVersion: fmt.Sprint(rv + i), Labels: map[string]string{"app": fmt.Sprint(i % 7)},
+			},
+			Spec: corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i%100)},
+		}
+	}
+	return pods
+}
+
+// channel is a ListerWatcher at no cost: it returns one list, and its only watch is a channel. It serves both sides.
+type channel struct {
+	list   *corev1.PodList
+	events chan watch.Event
+}
+
+func newChannel(pods []*corev1.Pod) *channel {
+	c := &channel{list: &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}},
+		events: make(chan watch.Event, 1000)}
+	for _, pod := range pods {
+		c.list.Items = append(c.list.Items, *pod)
+	}
+	return c
+}
+
+func (c *channel) List(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+	return c.list, nil
+}
+func (c *channel) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) { return c, nil }
+func (c *channel) ResultChan() <-chan watch.Event                                     { return c.events }
+func (c *channel) Stop()                                                              {}
+
+// counting is a handler that counts its calls.
+type counting struct {
+	told atomic.Int64
+	want int64
+	done chan struct{} // closed after want calls
+}
+
+func (c *counting) count() {
+	if c.told.Add(1) == c.want {
+		close(c.done)
+	}
+}
+
+func (c *counting) OnAdd(any, bool)   { c.count() }
+func (c *counting) OnUpdate(_, _ any) { c.count() }
+func (c *counting) OnDelete(any)      { c.count() }
+
+// benchInformer is a measured informer: a function that adds a handler, and its Run.
+type benchInformer struct {
+	add func(*counting)
+	run func(context.Context)
+}
+
+func ourInformer(c *channel, p *probe.Probe) benchInformer {
+	i := informer.NewSharedIndexInformer(informer.Config{
+		ListerWatcher: c, ExampleObject: &corev1.Pod{}, Clock: clock.RealClock{}, Probe: p,
+		Indexers: indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
+	})
+	return benchInformer{add: func(c *counting) { must(i.AddEventHandler(c)) }, run: i.Run}
+}
+
+func upstreamInformer(b *testing.B, c *channel) benchInformer {
+	useGates(b, mode{})
+	i := cache.NewSharedIndexInformer(&cache.ListWatch{ListWithContextFunc: c.List, WatchFuncWithContext: c.Watch},
+		&corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	return benchInformer{add: func(c *counting) { must(i.AddEventHandler(c)) }, run: i.RunWithContext}
+}
+
+// BenchmarkInformerEvents measures one event from the watch to all handlers, an informer's daily bread.
+func BenchmarkInformerEvents(b *testing.B) {
+	for _, n := range []int{1, 10} {
+		b.Run(fmt.Sprintf("%d-handlers", n), func(b *testing.B) {
+			bothSides(b, func(b *testing.B) {
+				informerEvents(b, n, func(c *channel) benchInformer { return ourInformer(c, nil) })
+			}, func(b *testing.B) {
+				informerEvents(b, n, func(c *channel) benchInformer { return upstreamInformer(b, c) })
+			})
+		})
+	}
+}
+
+// BenchmarkInformerProbes measures the cost of recording every moment of an event.
+func BenchmarkInformerProbes(b *testing.B) {
+	for _, n := range []int{1, 10} {
+		for state, p := range map[string]*probe.Probe{
+			"off": nil, "on": probe.New(probe.NewLog(clock.RealClock{}, 0)).Resource("pods").Subject("informer"),
+		} {
+			b.Run(fmt.Sprintf("%d-handlers/%s", n, state), func(b *testing.B) {
+				b.ReportAllocs()
+				informerEvents(b, n, func(c *channel) benchInformer { return ourInformer(c, p) })
+			})
+		}
+	}
+}
+
+// informerEvents sends b.N events and waits until all n handlers have received them.
+func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer) {
+	pods, again := benchPods(1000, 1), benchPods(1000, 1001)
+	c := newChannel(pods)
+	i := informerOf(c)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{}) // closed when the informer has ended
+	handlers := make([]*counting, n)
+	for at := range handlers {
+		handlers[at] = &counting{want: int64(len(pods) + b.N), done: make(chan struct{})}
+		i.add(handlers[at])
+	}
+	go func() {
+		defer close(ended)
+		i.run(ctx)
+	}()
+	eventually.Holds(b, "the handlers are told of the pods there are",
+		func() bool { return handlers[n-1].told.Load() >= int64(len(pods)) })
+	b.ResetTimer()
+	report := reportCPU(b)
+	for i := range b.N {
+		version := again
+		if i/len(pods)%2 == 1 {
+			version = pods
+		}
+		c.events <- watch.Event{Type: watch.Modified, Object: version[i%len(pods)]}
+	}
+	for _, h := range handlers {
+		<-h.done
+	}
+	report()
+	b.StopTimer()
+	cancel()
+	<-ended
 }

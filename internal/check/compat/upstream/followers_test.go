@@ -22,7 +22,7 @@ import (
 	informer "listwatch/chapters/13-informer"
 )
 
-// mode is how both informers are built.
+// mode is the configuration of both informers.
 type mode struct {
 	delta     bool // DeltaFIFO, not RealFIFO
 	watchList bool
@@ -44,7 +44,7 @@ func (m mode) String() string {
 	return m.queue() + ",list"
 }
 
-// follower is one of the two informers that are compared.
+// follower is one of the two compared informers.
 type follower struct {
 	run   func(ctx context.Context)
 	join  func(h *handler, resync *time.Duration) (synced func() bool, leave func() error)
@@ -62,7 +62,7 @@ func (f *follower) pod(key string) *corev1.Pod {
 	return obj.(*corev1.Pod)
 }
 
-// diary is what one follower does, line by line.
+// diary collects one follower's actions, a line each.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -83,7 +83,7 @@ func (d *diary) read() []string {
 	return lines
 }
 
-// handler notes what it is told. It serves both sides: their interfaces are the same but for the tombstone.
+// handler notes its calls. It serves both sides, whose interfaces differ only in the tombstone.
 type handler struct {
 	diary
 	name string
@@ -110,7 +110,7 @@ func (h *handler) OnDelete(obj any) {
 	}
 }
 
-// nameOf returns "default/a@5", with what a transformation left behind.
+// nameOf returns "default/a@5", followed by the marks of transform.
 func nameOf(obj any) string {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -119,14 +119,14 @@ func nameOf(obj any) string {
 	return fmt.Sprintf("%s/%s@%s%s", pod.Namespace, pod.Name, pod.ResourceVersion, pod.Labels["transformed"])
 }
 
-// transform marks a pod each time it is applied.
+// transform adds a mark to a pod each time it is applied.
 func transform(obj any) (any, error) {
 	pod := obj.(*corev1.Pod).DeepCopy()
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, "transformed", pod.Labels["transformed"]+"'")
 	return pod, nil
 }
 
-// reasonOf returns what is the same in the errors of both sides.
+// reasonOf returns the part of an error that both sides have in common.
 func reasonOf(err error) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "refused"
@@ -140,8 +140,7 @@ func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 		Indexers:     indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc},
 		ResyncPeriod: m.resync, UseWatchList: m.watchList, FIFO: informer.FIFOReal,
 		WatchErrorHandler: func(_ context.Context, _ *reflector.Reflector, err error) {
-			errs.note("error %s",
-				reasonOf(err))
+			errs.note("error %s", reasonOf(err))
 		},
 	}
 	if m.delta {
@@ -159,7 +158,7 @@ func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 	return &follower{i.Run, join, i.GetIndexer(), i.LastSyncResourceVersion, i.HasSynced}
 }
 
-// gates answers for client-go's feature gates, so that it builds what it no longer does by default.
+// gates replaces client-go's feature gates, so that client-go also builds what is no longer its default.
 type gates struct {
 	features.Gates
 	mode mode
@@ -188,10 +187,11 @@ func newTheirFollower(s *apiServer, m mode, errs *diary) *follower {
 		WatchFuncWithContext: s.Watch}, &corev1.Pod{}, cache.SharedIndexInformerOptions{
 		ResyncPeriod: m.resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
-	i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { errs.note("error %s", reasonOf(err)) })
+	err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { errs.note("error %s", reasonOf(err)) })
 	if m.transform {
-		i.SetTransform(transform)
+		err = errors.Join(err, i.SetTransform(transform))
 	}
+	must(i, err)
 	join := func(h *handler, resync *time.Duration) (func() bool, func() error) {
 		registration := must(i.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: resync}))
 		return registration.HasSynced, func() error { return i.RemoveEventHandler(registration) }

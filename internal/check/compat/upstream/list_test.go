@@ -2,21 +2,40 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	realstorage "k8s.io/apiserver/pkg/storage"
 
+	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
-// lists returns every combination of options, by a name that says which.
+// of returns the query narrowed to a namespace or an object in it, and by a label or field selector.
+func (q query) of(scope, selector string) query {
+	q.namespace, q.name, _ = strings.Cut(scope, "/")
+	if strings.Contains(selector, ".") {
+		q.field = selector
+	} else {
+		q.label = selector
+	}
+	return q
+}
+
+// lists returns every combination of options, by a descriptive name.
 func (v versions) lists() map[string]query {
 	all := map[string]query{}
 	for _, version := range v.names() {
@@ -25,15 +44,8 @@ func (v versions) lists() map[string]query {
 			for _, limit := range []int64{0, 1, 2, 100} {
 				for _, selector := range []string{"", "app=x", "spec.nodeName=n1", "metadata.name=a"} {
 					for _, scope := range []string{"", "default", "default/a", "default/none", "nowhere"} {
-						q := query{rv: v[version], match: match, limit: limit}
-						q.namespace, q.name, _ = strings.Cut(scope, "/")
-						if strings.Contains(selector, ".") {
-							q.field = selector
-						} else {
-							q.label = selector
-						}
 						all[fmt.Sprintf("list %q at %s match=%q limit=%d selecting %q", scope, version, match, limit,
-							selector)] = q
+							selector)] = query{rv: v[version], match: match, limit: limit}.of(scope, selector)
 					}
 				}
 			}
@@ -42,7 +54,7 @@ func (v versions) lists() map[string]query {
 	return all
 }
 
-// listAll follows a list from page to page and describes every one.
+// listAll follows a list from page to page and describes each page.
 func listAll(ctx context.Context, s side, q query) string {
 	var text strings.Builder
 	for range 10 {
@@ -54,7 +66,7 @@ func listAll(ctx context.Context, s side, q query) string {
 		if list.Continue == "" {
 			return text.String()
 		}
-		// The later pages name no version: it is in the token.
+		// Later pages name no version: the token contains it.
 		q.rv, q.match, q.token = "", "", list.Continue
 	}
 	return text.String() + "there is no end to it"
@@ -77,8 +89,8 @@ func describePage(list *corev1.PodList, key string) string {
 	return text + "\n        "
 }
 
-// describeToken returns where a token goes on, not its bytes: upstream's cache writes "/a" for the object a of a
-// namespace where both stores write "a". Either cache reads both.
+// describeToken returns where a token continues instead of its bytes: for object a in a namespace, upstream's cache
+// writes "/a", and both stores write "a". Either cache reads both.
 func describeToken(token, key string) string {
 	from, rv, err := realstorage.DecodeContinue(token, key+"/")
 	if err != nil {
@@ -87,7 +99,7 @@ func describeToken(token, key string) string {
 	return fmt.Sprintf("at %d from %q", rv, from)
 }
 
-// askBoth asks both sides for every list at once, because some wait three seconds for a version that never comes.
+// askBoth sends every list to both sides at once, because some wait three seconds for a version that never comes.
 func askBoth(t *testing.T, queries map[string]query, one, other side) {
 	t.Helper()
 	var mu sync.Mutex // guards the counts and t's order
@@ -113,38 +125,26 @@ func askBoth(t *testing.T, queries map[string]query, one, other side) {
 		"%d lists gave only %d pages: too few to compare anything", len(queries), pages)
 }
 
-func TestEveryListOfTheCacheIsWhatTheRealOneGives(t *testing.T) {
-	t.Parallel()
-	p, v := stagePair(t)
-	askBoth(t, v.lists(), p.ourCache, p.theirCache)
-}
-
-func TestEveryListOfTheStoreIsWhatTheRealOneGives(t *testing.T) {
+// TestEveryListIsWhatTheRealOneGives compares the lists of stores and caches before and after a compaction.
+func TestEveryListIsWhatTheRealOneGives(t *testing.T) {
 	t.Parallel()
 	p, v := stagePair(t)
 	askBoth(t, v.lists(), p.ourStore, p.theirStore)
-}
-
-func TestEveryListAfterACompactionIsWhatTheRealOneGives(t *testing.T) {
-	t.Parallel()
-	p, v := stagePair(t)
+	askBoth(t, v.lists(), p.ourCache, p.theirCache)
 	p.compact(v["history"])
 	askBoth(t, v.lists(), p.ourStore, p.theirStore)
 	askBoth(t, v.lists(), p.ourCache, p.theirCache)
 }
 
-// compact makes etcd forget what was before rv.
+// compact makes etcd forget the history before rv.
 func (p *pair) compact(rv string) {
 	p.tb.Helper()
-	var rev int64
-	fmt.Sscan(rv, &rev)
-	_, err := p.client.Compact(context.Background(), rev, clientv3.WithCompactPhysical())
-	require.NoError(p.tb, err)
+	rev := must(strconv.ParseInt(rv, 10, 64))
+	require.Value(p.client.Compact(context.Background(), rev, clientv3.WithCompactPhysical()))(p.tb)
 }
 
-// The history of these tests, in three parts: what is there before the caches begin, what happens before the watches
-// begin, and what happens while they run. Objects come, go, come back, pass in and out of selectors, and change several
-// at once.
+// The history of these tests has three parts: before the caches start, before the watches start, and while they run.
+// Objects are created, deleted and created again, enter and leave selectors, and change together.
 var (
 	beforeCaches = []string{
 		"+default/a app=x node=n1", "+default/b app=y", "+default/ab app=x", "+other/a app=x node=n2",
@@ -165,14 +165,14 @@ var (
 	}
 )
 
-// versions are the resource versions the watches begin with, by name.
+// versions are the resource versions at which the watches start, by name.
 type versions map[string]string
 
 func (v versions) names() []string {
 	return []string{"none", "zero", "ancient", "list", "history", "now", "future", "garbage"}
 }
 
-// stagePair writes the history up to the moment at which watches begin.
+// stagePair writes the history up to the start of the watches.
 func stagePair(t *testing.T) (*pair, versions) {
 	v := versions{"none": "", "zero": "0", "garbage": "x", "future": "100000"}
 	p := newPair(t, func(p *pair) {
@@ -185,7 +185,7 @@ func stagePair(t *testing.T) (*pair, versions) {
 	return p, v
 }
 
-// queries returns every combination of options, by a name that says which.
+// queries returns every combination of options, by a descriptive name.
 func (v versions) queries() map[string]query {
 	all := map[string]query{}
 	yes, no := true, false
@@ -195,15 +195,9 @@ func (v versions) queries() map[string]query {
 				for _, selector := range []string{"", "app=x", "app!=x", "spec.nodeName=n1", "metadata.name=a",
 					"metadata.namespace=other"} {
 					for _, scope := range []string{"", "default", "default/a", "nowhere"} {
-						q := query{rv: v[version], initial: ptr, bookmarks: bookmarks}
-						q.namespace, q.name, _ = strings.Cut(scope, "/")
-						if strings.Contains(selector, ".") {
-							q.field = selector
-						} else {
-							q.label = selector
-						}
-						all[fmt.Sprintf("watch %q from %s%s bookmarks=%t selecting %q", scope, version, initial,
-							bookmarks, selector)] = q
+						name := fmt.Sprintf("watch %q from %s%s bookmarks=%t selecting %q", scope, version, initial,
+							bookmarks, selector)
+						all[name] = query{rv: v[version], initial: ptr, bookmarks: bookmarks}.of(scope, selector)
 					}
 				}
 			}
@@ -212,7 +206,7 @@ func (v versions) queries() map[string]query {
 	return all
 }
 
-// watchBoth asks both sides for every watch, lets the rest of history happen, and returns what they have heard.
+// watchBoth opens every watch on both sides, writes the rest of the history, and returns the dialogues.
 func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side) []*dialogue {
 	ctx, cancel := context.WithCancel(context.Background())
 	dialogues := make([]*dialogue, 0, len(queries))
@@ -223,12 +217,14 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 		begun.Go(func() { d.ours = startStream(ctx, one, q) })
 		begun.Go(func() { d.theirs = startStream(ctx, other, q) })
 	}
-	begun.Wait() // some wait for three seconds for a version that never comes
-	// a store reads the state with which a watch begins only after Watch has returned; the writes below must not be in
-	// it
+	begun.Wait() // some wait three seconds for a version that never comes
+	// A store reads a watch's initial state only after Watch has returned. The writes below must not be in it.
 	settle(dialogues)
-	p.bothReach(p.writeAll(whileWatching...))
-	settle(dialogues)
+	// Neither side may close a watcher as slow: each has room for ten events.
+	for few := range slices.Chunk(whileWatching, 5) {
+		p.bothReach(p.writeAll(few...))
+		settle(dialogues)
+	}
 	t.Cleanup(func() {
 		defer cancel()
 		for _, d := range dialogues {
@@ -268,4 +264,152 @@ func TestEveryWatchOfTheStoreSaysWhatTheRealOneSays(t *testing.T) {
 	t.Parallel()
 	p, v := stagePair(t)
 	compare(t, watchBoth(t, p, v.queries(), p.ourStore, p.theirStore))
+}
+
+// describeError returns the parts of an error that a client can see: status code, reason, retry time, causes and
+// message. It describes errors that the registry will translate by their kind.
+func describeError(err error) string {
+	var status apierrors.APIStatus
+	var mine *storage.StorageError
+	var real *realstorage.StorageError
+	switch {
+	case errors.As(err, &mine):
+		return fmt.Sprintf("storage error: not found=%t %s %d", storage.IsNotFound(err), mine.Key, mine.ResourceVersion)
+	case errors.As(err, &real):
+		return fmt.Sprintf("storage error: not found=%t %s %d", realstorage.IsNotFound(err), real.Key,
+			real.ResourceVersion)
+	case !errors.As(err, &status):
+		return "error without a status: " + err.Error()
+	}
+	s := status.Status()
+	return describeStatus(&s)
+}
+
+func describeStatus(s *metav1.Status) string {
+	text := fmt.Sprintf("%d %s %q", s.Code, s.Reason, s.Message)
+	if s.Details != nil && s.Details.RetryAfterSeconds != 0 {
+		text += " retry after " + describeRetry(s.Details.RetryAfterSeconds)
+	}
+	if s.Details != nil {
+		for _, cause := range s.Details.Causes {
+			text += fmt.Sprintf(" cause %s", cause.Type)
+		}
+	}
+	if s.Continue != "" {
+		text += " continue " + s.Continue
+	}
+	return text
+}
+
+// describeRetry treats up to three seconds alike: a store draws the number at random, so that clients do not all return
+// at once.
+func describeRetry(seconds int32) string {
+	if seconds <= 3 {
+		return "a moment"
+	}
+	return fmt.Sprint(seconds)
+}
+
+func describeEvent(e watch.Event) string {
+	switch obj := e.Object.(type) {
+	case *metav1.Status:
+		return "ERROR " + describeStatus(obj)
+	case *corev1.Pod:
+		return describePod(string(e.Type), obj)
+	}
+	return fmt.Sprintf("%s %T", e.Type, e.Object)
+}
+
+// describePod names all fields in which two pods of these tests can differ.
+func describePod(prefix string, p *corev1.Pod) string {
+	text := fmt.Sprintf("%s %s/%s rv=%s gen=%d node=%s labels=%v", prefix, p.Namespace, p.Name, p.ResourceVersion,
+		p.Generation, p.Spec.NodeName, p.Labels)
+	if len(p.Annotations) > 0 {
+		text += fmt.Sprintf(" annotations=%v", p.Annotations)
+	}
+	return text
+}
+
+// stream collects the events of a watch.
+type stream struct {
+	watch watch.Interface
+	done  chan struct{} // closed by collect when the stream has ended
+
+	mu   sync.Mutex // guards the field below
+	seen []string
+}
+
+// startStream starts a watch and collects its events. For a refused watch, the stream contains the error only.
+func startStream(ctx context.Context, s side, q query) *stream {
+	st := &stream{done: make(chan struct{})}
+	w, err := s.watch(ctx, q)
+	if err != nil {
+		st.seen = []string{"refused: " + describeError(err)}
+		close(st.done)
+		return st
+	}
+	st.watch = w
+	go st.collect()
+	return st
+}
+
+func (s *stream) collect() {
+	defer close(s.done)
+	for event := range s.watch.ResultChan() {
+		s.say(describeEvent(unwrapped(event)))
+	}
+	s.say("closed")
+}
+
+func (s *stream) say(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, what)
+}
+
+// sofar returns a copy of the events so far.
+func (s *stream) sofar() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.seen...)
+}
+
+func (s *stream) stop() {
+	if s.watch != nil {
+		s.watch.Stop()
+		<-s.done
+	}
+}
+
+// dialogue is one watch on both sides.
+type dialogue struct {
+	name         string
+	ours, theirs *stream
+}
+
+// settle returns when all streams equal their counterparts and have been silent for a moment, or after a long wait. The
+// moment is there to catch surplus events: their absence is no fact to wait for.
+func settle(dialogues []*dialogue) {
+	const quiet = 300 * time.Millisecond
+	before := ""
+	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(quiet) {
+		all, equal := "", true
+		for _, d := range dialogues {
+			a, b := fmt.Sprint(d.ours.sofar()), fmt.Sprint(d.theirs.sofar())
+			all += a + b
+			equal = equal && a == b
+		}
+		if equal && all == before {
+			return
+		}
+		before = all
+	}
+}
+
+// unwrapped returns an event with the object itself, which upstream may wrap in one that caches its encodings.
+func unwrapped(e watch.Event) watch.Event {
+	if wrapped, ok := e.Object.(runtime.CacheableObject); ok {
+		e.Object = wrapped.GetObject()
+	}
+	return e
 }

@@ -15,10 +15,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// patience is how long something may take that is sure to happen.
+// patience is how long the tests wait for what must happen.
 const patience = 30 * time.Second
 
-// supportsEverything answers for upstream's check of what an etcd can do, also where there is none.
+// supportsEverything replaces upstream's check of etcd's features, also where there is no etcd.
 type supportsEverything struct {
 	realfeature.FeatureSupportChecker
 }
@@ -27,13 +27,13 @@ func (supportsEverything) Supports(realstorage.Feature) bool { return true }
 
 func TestMain(m *testing.M) {
 	realfeature.DefaultFeatureSupportChecker = supportsEverything{realfeature.DefaultFeatureSupportChecker}
-	// The tests mostly wait: for three seconds for versions that never come, and for streams to fall silent.
+	// The tests mostly wait: three seconds for versions that never come, and for streams to fall silent.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	// What the real code logs about watchers that come and go is not about our program.
+	// The real code's messages about watchers that come and go are not about our program.
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	// A read that has waited for a version leaves this behind for three seconds.
+	// A read that has waited for a version leaves this goroutine behind for three seconds.
 	waiting := "k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(waiting))
 }
@@ -45,10 +45,10 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The names of sub-benchmarks by which benchstat -col /side puts both sides beside each other.
+// The names of sub-benchmarks by which benchstat -col /side prints both sides next to each other.
 const ourSide, upstreamSide = "side=ours", "side=upstream"
 
-// bothSides runs two benchmarks side by side.
+// bothSides runs a benchmark of each side.
 func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
 	for _, each := range []struct {
 		name  string
@@ -61,36 +61,36 @@ func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
 	}
 }
 
-// reportCPU begins to count processor time. The returned function reports it.
+// reportCPU starts to count processor time. The returned function reports it.
 func reportCPU(b *testing.B) func() {
 	start := cpuTime()
 	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
-// burst is how many events are sent before all of them must have arrived. No channel is full with that.
+// burst is how many events a benchmark sends before it waits for all of them. They fill no channel.
 const burst = 64
 
-// crowd is a number of watchers, each read by a goroutine of its own as fast as it goes.
+// crowd is a number of watchers, each read at full speed by a goroutine of its own.
 type crowd struct {
-	perEvent int // how many of them are sent one event
+	perEvent int // the number of watchers that get each event
 	readers  sync.WaitGroup
-	due      atomic.Int64  // deliveries altogether that a burst must bring the crowd to
+	due      atomic.Int64  // total deliveries after the current burst
 	seen     atomic.Int64  // deliveries that readers have reported
-	arrived  chan struct{} // sent once per burst by the reader that reports the last; capacity 1: it goes on at once
+	arrived  chan struct{} // sent once per burst by the last reader; capacity 1: the reader goes on at once
 }
 
 func newCrowd(perEvent int) *crowd {
 	return &crowd{perEvent: perEvent, arrived: make(chan struct{}, 1)}
 }
 
-// report is called by a reader that has read n deliveries.
+// report adds n deliveries to the reported ones. Readers call it.
 func (c *crowd) report(n int) {
 	if n > 0 && c.seen.Add(int64(n)) == c.due.Load() {
 		c.arrived <- struct{}{}
 	}
 }
 
-// measure sends b.N events in bursts. prepare makes n events beforehand, and returns what sends them.
+// measure sends b.N events in bursts. prepare makes n events and returns a function that sends them.
 func (c *crowd) measure(b *testing.B, prepare func(n int) (send func())) {
 	var cpu time.Duration
 	b.ReportAllocs()

@@ -30,12 +30,12 @@ var (
 	label     = regexp.MustCompile(`(\w+)="`)
 )
 
-// theirMetrics returns the labels of every metric that upstream's server and client have.
+// theirMetrics returns the labels of every metric that upstream's server and client register.
 func theirMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	endpointmetrics.Register()
 	cachermetrics.Register()
-	descriptions := make(chan *prometheus.Desc) // sent by the registry, closed when it has no more
+	descriptions := make(chan *prometheus.Desc) // sent and closed by the goroutine below
 	go func() {
 		defer close(descriptions)
 		legacyregistry.Registerer().(prometheus.Collector).Describe(descriptions)
@@ -51,7 +51,7 @@ func theirMetrics(t *testing.T) map[string]string {
 	return labels
 }
 
-// ask returns what is at a path.
+// ask returns the body at a path.
 func ask(t *testing.T, v *program.Viz, path string) string {
 	t.Helper()
 	response := must(http.Get(v.URL + path))
@@ -59,12 +59,12 @@ func ask(t *testing.T, v *program.Viz, path string) string {
 	return string(must(io.ReadAll(response.Body)))
 }
 
-// TestMetricsHaveTheirNamesAndLabels compares what the running program shows with what upstream has registered: an
-// operator who has a dashboard for the one has it for the other.
+// TestMetricsHaveTheirNamesAndLabels compares the running program's metrics with those that upstream registers, so that
+// a dashboard for one works for the other.
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t)
-	client := must(kubernetes.NewForConfig(&rest.Config{Host: v.URL})) // whose metrics upstream registers, too
+	client := must(kubernetes.NewForConfig(&rest.Config{Host: v.URL})) // upstream registers its metrics, too
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	dryRun := metav1.CreateOptions{DryRun: []string{"All"}}
 	must(client.CoreV1().ConfigMaps("default").Create(t.Context(), object, dryRun))
@@ -75,11 +75,11 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	for _, line := range sample.FindAllStringSubmatch(shown, -1) {
 		name := line[1]
 		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") ||
-			name == "listwatch_watch_cache_store_errors_total" { // ours: upstream only logs what a store refuses
+			name == "listwatch_watch_cache_store_errors_total" { // upstream only logs what a store refuses
 			continue
 		}
 		if !strings.Contains(shown, "# TYPE "+name+" ") {
-			name += line[2] // the ending is a part of the name
+			name += line[2] // the ending is part of the name
 		}
 		names := map[string]bool{}
 		for _, found := range label.FindAllStringSubmatch(line[3], -1) {

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,16 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	realstorage "k8s.io/apiserver/pkg/storage"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
 )
 
-// script is a storage that a test writes line by line. Every watch begins with the state and goes on with what the test
-// sends to the newest one.
+// script is a storage that a test writes line by line. Every watch begins with the state; later writes go to the newest
+// watch.
 type script struct {
 	mu   sync.Mutex // guards the fields below
 	pods map[string]*corev1.Pod
@@ -31,13 +28,13 @@ type script struct {
 	live *scriptWatch
 }
 
-// scriptWatch is a watch of a script. Both caches read their own.
+// scriptWatch is a watch of a script. Each cache has its own.
 type scriptWatch struct{ events chan watch.Event }
 
 func (w *scriptWatch) ResultChan() <-chan watch.Event { return w.events }
 func (w *scriptWatch) Stop()                          {}
 
-func (s *script) open() *scriptWatch {
+func (s *script) open() watch.Interface {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = &scriptWatch{make(chan watch.Event, 10000)}
@@ -51,7 +48,7 @@ func (s *script) open() *scriptWatch {
 	return s.live
 }
 
-// write changes pod i. If told is false, no cache hears of it: the watch has broken.
+// write changes pod i. If told is false, the watch has broken, and no cache learns of the change.
 func (s *script) write(i int, told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +79,7 @@ func (s *script) version() uint64 {
 	return s.rv
 }
 
-// expire ends the watch of the storage as a compaction does.
+// expire ends the storage's watch as a compaction does.
 func (s *script) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,33 +87,7 @@ func (s *script) expire() {
 	close(s.live.events)
 }
 
-// ourScript and theirScript are a script as a storage. What they do not implement is not called.
-type ourScript struct {
-	storage.Interface
-	*script
-}
-
-func (s ourScript) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
-	return s.open(), nil
-}
-func (s ourScript) GetCurrentResourceVersion(context.Context) (uint64, error) {
-	return s.version(), nil
-}
-func (s ourScript) RequestWatchProgress(context.Context) error { return nil }
-
-type theirScript struct {
-	theirFeed
-	*script
-}
-
-func (s theirScript) Watch(context.Context, string, realstorage.ListOptions) (watch.Interface, error) {
-	return s.open(), nil
-}
-func (s theirScript) GetCurrentResourceVersion(context.Context) (uint64, error) {
-	return s.version(), nil
-}
-
-// stage is both caches over the same script, told twice, on one clock that the test moves.
+// stage has both caches over equal scripts, on one clock that the test moves.
 type stage struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -130,8 +101,8 @@ func newStage(t *testing.T) *stage {
 	for i := range s.script {
 		s.script[i] = &script{rv: s.listRV, pods: map[string]*corev1.Pod{}}
 	}
-	one := startOurCacheAt(t, ourScript{script: s.script[0]}, nil, s.clock)
-	other := startTheirCacheAt(t, theirScript{script: s.script[1]}, s.clock)
+	one := startOurCache(t, ourSource{source: s.script[0]}, nil, s.clock)
+	other := startTheirCache(t, theirSource{source: s.script[1]}, s.clock)
 	s.caches = [2]side{ours{one}, theirs{other}}
 	s.until("both are ready", func() bool { return one.cacher.Ready() && other.ReadinessCheck() == nil })
 	return s
@@ -146,8 +117,8 @@ func (s *stage) until(what string, is func() bool) {
 	})
 }
 
-// play writes n changes, one every so often. Both caches have each one before the next is due, so both have the same
-// age.
+// play writes n changes, one every so often. Both caches have each change before the next is due, so that events have
+// the same age in both.
 func (s *stage) play(n int, every time.Duration) {
 	s.t.Helper()
 	var tails [2]*stream
@@ -168,14 +139,14 @@ func (s *stage) play(n int, every time.Duration) {
 	}
 }
 
-// compareStarts begins a watch at every version there ever was, and one at the next, and compares what they say. It
-// returns the first version at which one may begin.
+// compareStarts starts a watch at every past version and at the next one, and compares the events. It returns the first
+// version at which a watch may start.
 func (s *stage) compareStarts(what string) (oldest uint64) {
 	s.t.Helper()
 	newest := s.script[0].version()
 	var dialogues []*dialogue
 	for rv := s.listRV - 1; rv <= newest+1; rv++ {
-		// one of twenty: where it begins can be seen on it as well
+		// One pod of twenty suffices to see where the watch begins.
 		q := query{rv: fmt.Sprint(rv), namespace: "default", name: "p3"}
 		dialogues = append(dialogues, &dialogue{
 			name: fmt.Sprintf("%s, a watch from %d", what, rv), ours: startStream(s.t.Context(), s.caches[0], q),
@@ -194,7 +165,8 @@ func (s *stage) compareStarts(what string) (oldest uint64) {
 	return oldest
 }
 
-// The ring is compared by what it remembers: where a watch may begin, and what those that come too late are told.
+// TestTheRingRemembersAndForgetsAsTheRealOneDoes compares the versions at which a watch may start, and the answers to
+// watches that start too late.
 func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -202,7 +174,7 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 		name   string
 		n      int
 		every  time.Duration
-		oldest uint64 // the first version at which a watch may begin: what the phase is there for
+		oldest uint64 // the first version at which a watch may start, which the phase tests
 	}{
 		{"a full ring", 100, time.Second, 100},
 		{"a ring that has gone round", 50, time.Second, 150},
@@ -216,8 +188,8 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 	}
 }
 
-// A cache that has lost the history ends its watches without a word and begins again; afterwards it knows nothing of
-// the time before its new list.
+// TestARelistForgetsAsTheRealOneDoes ends the storage's watch. A cache that has lost the history ends its watches
+// without an event and starts again; then it has no history before its new list.
 func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

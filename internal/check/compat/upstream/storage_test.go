@@ -52,8 +52,8 @@ func keyOf(obj runtime.Object) (string, error) {
 	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
 }
 
-// ourAttrs and theirAttrs are what each side's registry says of a pod: ours a view of it, upstream's a map, as
-// pkg/registry/core/pod of k8s.io/kubernetes fills it.
+// ourAttrs and theirAttrs are the attributes of a pod in each side's registry: ours a view of the pod, upstream's a
+// map, filled as in pkg/registry/core/pod of k8s.io/kubernetes.
 var ourAttrs = registry.Pods().GetAttrs
 
 func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
@@ -70,9 +70,9 @@ func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 
 func nodeName(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
-// query is a list or a watch, as both sides can be asked for it.
+// query is a list or a watch, in terms of both sides.
 type query struct {
-	namespace, name string // with a name it is about one object
+	namespace, name string // with a name, the query is for one object
 	rv              string
 	match           metav1.ResourceVersionMatch
 	label, field    string
@@ -86,7 +86,7 @@ func (q *query) key() string {
 	return strings.TrimSuffix(prefix+"/"+q.namespace+"/"+q.name, "/")
 }
 
-// side is one of the two that are compared.
+// side is one of the two compared sides.
 type side interface {
 	list(ctx context.Context, q query, into *corev1.PodList) error
 	watch(ctx context.Context, q query) (watch.Interface, error)
@@ -131,7 +131,7 @@ func (s theirs) options(q query) realstorage.ListOptions {
 	}
 }
 
-// scoped says in ctx what the server half of upstream reads there: the namespace and the name in the request's path.
+// scoped puts into ctx what upstream's server half reads from it: the namespace and the name in the request's path.
 func scoped(ctx context.Context, q query) context.Context {
 	ctx = request.WithNamespace(ctx, q.namespace)
 	return request.WithRequestInfo(ctx, &request.RequestInfo{Namespace: q.namespace, Name: q.name})
@@ -149,16 +149,16 @@ func (s theirs) get(ctx context.Context, key, rv string, ignoreNotFound bool, in
 	return s.Get(ctx, key, realstorage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
 }
 
-// pair is both sides on common ground: one etcd, and over it both stores, each with its cache in front.
+// pair has both sides over one etcd: both stores, each with its cache in front.
 type pair struct {
 	tb                     testing.TB
 	client                 *clientv3.Client
 	ourStore, ourCache     side
 	theirStore, theirCache side
-	writer                 realstorage.Interface // all writes are upstream's; ours reads them
+	writer                 realstorage.Interface // upstream's store makes all writes; ours reads them
 }
 
-// newPair starts etcd and fills it with prepare, and then starts both caches, which list what is there.
+// newPair starts etcd, fills it with prepare, and then starts both caches, which list the prepared objects.
 func newPair(tb testing.TB, prepare func(*pair)) *pair {
 	tb.Helper()
 	p := &pair{tb: tb, client: newEtcd(tb)}
@@ -176,29 +176,27 @@ func newEtcd(tb testing.TB) *clientv3.Client {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	tb.Cleanup(cancel)
-	node, err := etcdnode.Start(ctx, etcdnode.Options{Dir: tb.TempDir()})
-	require.NoError(tb, err)
+	node := require.Value(etcdnode.Start(ctx, etcdnode.Options{Dir: tb.TempDir()}))(tb)
 	tb.Cleanup(func() { node.Close() })
 	return node.Client()
 }
 
-// codec is what both sides store with.
+// codec encodes the objects of both stores.
 var codec = must(etcd3.NewCodec(scheme.Codecs, corev1.SchemeGroupVersion, etcd3.MediaTypeProtobuf))
 
 func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.Store {
 	tb.Helper()
-	store, err := etcd3.New(etcd3.Config{
+	store := require.Value(etcd3.New(etcd3.Config{
 		Client: etcd3.NewClient(client), Codec: codec, NewFunc: newPod,
 		ResourcePrefix: prefix, Clock: clock.RealClock{}, Probe: p,
-	})
-	require.NoError(tb, err)
+	}))(tb)
 	return store
 }
 
-// newOurCache returns a cache over store that is ready, and ends with the test.
+// newOurCache returns a ready cache over store that ends with the test.
 func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) ourCache {
 	tb.Helper()
-	cache := startOurCache(tb, store, p)
+	cache := startOurCache(tb, store, p, clock.RealClock{})
 	eventually.Holds(tb, "our cacher is ready", cache.cacher.Ready)
 	return cache
 }
@@ -209,22 +207,15 @@ type ourCache struct {
 }
 
 // startOurCache returns a cache over store that ends with the test.
-func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) ourCache {
+func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe, clk clock.WithTicker) ourCache {
 	tb.Helper()
-	return startOurCacheAt(tb, store, p, clock.RealClock{})
-}
-
-func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
-	clk clock.WithTicker) ourCache {
-	tb.Helper()
-	c, err := cacher.New(cacher.Config{
+	c := require.Value(cacher.New(cacher.Config{
 		Storage: store, ResourcePrefix: prefix, Resource: podsResource, Namespaced: true,
 		KeyFunc: func(obj any) (string, error) { return keyOf(obj.(runtime.Object)) },
 		NewFunc: newPod, NewListFunc: newPodList, GetAttrs: ourAttrs,
 		Trigger: &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
 		Clock:   clk, UseWatchList: true, Probe: p,
-	})
-	require.NoError(tb, err)
+	}))(tb)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -238,7 +229,7 @@ func startOurCacheAt(tb testing.TB, store storage.Interface, p *probe.Probe,
 	return ourCache{cacher.NewCacheDelegator(c, store), c}
 }
 
-// neverCompacts is upstream's compactor, asleep.
+// neverCompacts replaces upstream's compactor.
 type neverCompacts struct{}
 
 func (neverCompacts) CompactRevision() int64 { return 0 }
@@ -248,29 +239,23 @@ func newTheirStore(tb testing.TB, client *clientv3.Client) realstorage.Interface
 	versioner := realstorage.APIObjectVersioner{}
 	k := &kubernetes.Client{Client: client}
 	k.Kubernetes = k
-	store, err := realetcd3.New(k, neverCompacts{}, codec, newPod, newPodList, "/", prefix, podsResource,
+	store := require.Value(realetcd3.New(k, neverCompacts{}, codec, newPod, newPodList, "/", prefix, podsResource,
 		identity.NewEncryptCheckTransformer(), realetcd3.NewDefaultLeaseManagerConfig(),
-		realetcd3.NewDefaultDecoder(codec, versioner), versioner)
-	require.NoError(tb, err)
+		realetcd3.NewDefaultDecoder(codec, versioner), versioner))(tb)
 	tb.Cleanup(store.Close)
 	return store
 }
 
 func newTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
 	tb.Helper()
-	delegator := startTheirCache(tb, store)
+	delegator := startTheirCache(tb, store, clock.RealClock{})
 	eventually.Holds(tb, "the real cacher is ready", func() bool { return delegator.ReadinessCheck() == nil })
 	return delegator
 }
 
-func startTheirCache(tb testing.TB, store realstorage.Interface) realstorage.Interface {
+func startTheirCache(tb testing.TB, store realstorage.Interface, clk clock.WithTicker) realstorage.Interface {
 	tb.Helper()
-	return startTheirCacheAt(tb, store, clock.RealClock{})
-}
-
-func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.WithTicker) realstorage.Interface {
-	tb.Helper()
-	c, err := realcacher.NewCacherFromConfig(realcacher.Config{
+	c := require.Value(realcacher.NewCacherFromConfig(realcacher.Config{
 		Storage: store, Versioner: realstorage.APIObjectVersioner{}, GroupResource: podsResource,
 		EventsHistoryWindow: realcacher.DefaultEventFreshDuration, ResourcePrefix: prefix,
 		KeyFunc: keyOf, NewFunc: newPod, NewListFunc: newPodList, GetAttrsFunc: theirAttrs,
@@ -279,8 +264,7 @@ func startTheirCacheAt(tb testing.TB, store realstorage.Interface, clk clock.Wit
 			return []string{nodeName(obj.(runtime.Object))}, nil
 		}},
 		Codec: codec, Clock: clk,
-	})
-	require.NoError(tb, err)
+	}))(tb)
 	delegator := realcacher.NewCacheDelegator(c, store)
 	tb.Cleanup(func() {
 		delegator.Stop()
@@ -310,12 +294,12 @@ func setAttributes(p *corev1.Pod, attributes string) {
 	}
 }
 
-// write does what a line says, and returns the resource version it led to:
+// write executes a line and returns the resulting resource version:
 //
 //	+default/a app=x node=n1   create
 //	~default/a app=y           update
 //	-default/a                 delete
-//	+default/a, -default/b     all in one revision, by a client of etcd that asks neither side
+//	+default/a, -default/b     all in one revision, by an etcd client that bypasses both sides
 func (p *pair) write(line string) string {
 	p.tb.Helper()
 	if lines := strings.Split(line, ", "); len(lines) > 1 {
@@ -333,7 +317,7 @@ func (p *pair) write(line string) string {
 			_ realstorage.ResponseMeta) (runtime.Object, *uint64, error) {
 			pod := current.(*corev1.Pod)
 			setAttributes(pod, attributes)
-			pod.Generation++ // or etcd would be spared the write
+			pod.Generation++ // otherwise etcd would skip the write
 			return pod, nil, nil
 		}, nil)
 	case '-':
@@ -356,8 +340,7 @@ func (p *pair) atOnce(lines []string) string {
 		}
 		ops = append(ops, op)
 	}
-	written, err := p.client.Txn(context.Background()).Then(ops...).Commit()
-	require.NoError(p.tb, err)
+	written := require.Value(p.client.Txn(context.Background()).Then(ops...).Commit())(p.tb)
 	return strconv.FormatInt(written.Header.Revision, 10)
 }
 
@@ -370,8 +353,8 @@ func (p *pair) writeAll(lines ...string) (rv string) {
 	return rv
 }
 
-// bothReach returns when both caches list what etcd holds at rv. To have got as far as rv is not enough: with the first
-// change of a transaction a cache, theirs like ours, has the version of them all.
+// bothReach returns when both caches list what etcd holds at rv. It does not suffice that a cache has reached rv: after
+// the first change of a transaction, a cache of either side has the version of them all.
 func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
 	q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}

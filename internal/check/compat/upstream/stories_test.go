@@ -17,18 +17,18 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// A story is what happens, one step a line. After each step everything comes to rest, and both sides are looked at.
+// A story has one step a line. After each step the test waits until all is at rest, and compares both sides.
 //
 //	+a ~a -b *                writes, in one go; * is a bookmark
 //	cut +c                    all watches end; c is created while no watch is open
-//	expire -a +c              the same, and what was written cannot be watched any more: 410
+//	expire -a +c              the same, and no watch can see these writes any more: 410
 //	error 500 +c              the same as cut, but the watches end with an ERROR event
 //	fail 3 refused            the next three requests fail
 //	join h2 resync=30s        a handler joins
-//	leave h2                  and leaves
+//	leave h2                  a handler leaves
 //	sleep 45s                 time passes
 
-// healsIn is how long a fault is given to heal: more than all the backoffs together that a story can cause.
+// healsIn limits how long a fault may take to heal: longer than all backoffs in a story together.
 const healsIn = 20 * time.Minute
 
 // player is one follower with its server, ready for a story.
@@ -48,7 +48,7 @@ type joined struct {
 	leave  func() error
 }
 
-// play plays a story in a bubble and returns what one follower did in each step.
+// play plays a story in a bubble and returns one follower's actions in each step.
 func play(t *testing.T, build func(*apiServer, mode, *diary) *follower, m mode, story []string) (steps []string) {
 	bubble.Test(t, func(t *testing.T) {
 		st := &player{mode: m, apiServer: newAPIServer(), handlers: map[string]*joined{}}
@@ -126,7 +126,7 @@ func (st *player) step(line string) {
 	}
 }
 
-// look waits until nothing happens any more and returns what has happened since the last look.
+// look waits until every goroutine of the bubble waits, and returns the events since the last look.
 func (st *player) look(line string) string {
 	synctest.Wait()
 	var b strings.Builder
@@ -153,11 +153,11 @@ func (st *player) look(line string) string {
 	return b.String()
 }
 
-// normalize evens out what theirFollower leaves to the order of a Go map, and we do not:
+// normalize sorts calls that client-go makes in the order of a Go map, and we do not:
 //
-//   - deletions concluded from a list: ourFollower come sorted by key;
-//   - a resync, and what a late handler is told first: in no order on both sides;
-//   - a streamed initial state: ourFollower comes in the order of the apiStream;
+//   - deletions concluded from a list: ours are sorted by key;
+//   - a resync, and the first calls of a late handler: unordered on both sides;
+//   - a streamed initial state: ours has the order of the apiStream;
 //   - with DeltaFIFO, everything: it promises an order only for each key.
 func normalize(m mode, line string, calls []string) []string {
 	verb, _, _ := strings.Cut(line, " ")
@@ -176,7 +176,7 @@ func normalize(m mode, line string, calls []string) []string {
 		case words[0] == "update" && words[1] == words[3]:
 			return "resync"
 		}
-		return "" // in order
+		return "" // keeps its place
 	}
 	keyOf := func(call string) string {
 		key, _, _ := strings.Cut(strings.Fields(call)[1], "@")
@@ -250,8 +250,8 @@ func TestBothTellTheSameStory(t *testing.T) {
 	}
 }
 
-// The periods of stories that chance wrote. They are such that no resync falls on the moment of a step: how long a
-// fault takes to heal is left to a jitter, and both sides throw their own dice.
+// The periods of random stories keep resyncs away from the moments of steps: jitter decides how long a fault takes to
+// heal, and each side has its own.
 const (
 	randomResync       = 7*time.Hour + 13*time.Minute
 	randomSleep        = "8h7m"
@@ -259,8 +259,8 @@ const (
 	randomHandlerOften = "1s"
 )
 
-// TestBothTellAnyStory plays stories that chance wrote: a third of them with resyncs, a quarter with a transformation.
-// A story that fails is printed, and makes a case for the table above.
+// TestBothTellAnyStory plays random stories: a third of them with resyncs, a quarter with a transformation. It prints a
+// story that fails, for the table above.
 func TestBothTellAnyStory(t *testing.T) {
 	for seed := range uint64(200) {
 		for _, m := range modes {

@@ -1,10 +1,9 @@
-// Package history says what a watch has to deliver. It is for tests that write: no program imports it. A log cannot
-// show whether a watcher has seen everything, because it does not say what a selector would have matched; a test that
-// wrote the objects knows.
+// Package history computes the events that a watch has to deliver. It is for tests that write objects: no program
+// imports it. A log cannot show whether a watcher has seen everything, because it does not record what a selector would
+// have matched; a test that wrote the objects knows.
 //
-// One pure function is at the heart: a history, a predicate and a start give the events ([History.Events]). That an
-// event's type follows from whether the object matched before and matches now, and from nothing else, is its one line
-// of logic.
+// [History.Events] is a pure function from a history, a predicate and a start to the events. Its logic is one line: an
+// event's type follows only from whether the object matched before and matches now.
 package history
 
 import (
@@ -13,23 +12,24 @@ import (
 	"slices"
 )
 
-// History is what a storage has gone through, in the order of its versions. The zero value is empty.
+// History is the list of all writes to a storage, in the order of their versions. The zero value is empty.
 type History []Version
 
 // Version is one write of an object.
 type Version struct {
 	RV       uint64
 	Key      string
-	Old, New string // the object's state; "": there is no such object
+	Old, New string // the object's state; "" means no object
 }
 
-// View is what one watcher or list asked for.
+// View is the part of a history that one watcher or list asks for.
 type View struct {
-	From  uint64                       // only what is newer
-	Wants func(key, state string) bool // nil: everything
+	From  uint64                       // only versions newer than this one
+	Wants func(key, state string) bool // selects objects; nil: all of them
 }
 
-// Event is what a watcher sees of one version. State is that of the object in it: of a deletion, the last that matched.
+// Event is what a watcher sees of one version. State is the state of its object: for a deletion, the last one that
+// matched.
 type Event struct {
 	Type, Key string
 	RV        uint64
@@ -51,7 +51,7 @@ func (h History) Newest(key string) string {
 	return ""
 }
 
-// Events returns what a watcher sees that lives to the end.
+// Events returns the events for a watcher that lives to the end.
 func (h History) Events(v View) (events []Event) {
 	for _, each := range h {
 		before, now := v.matches(each.Key, each.Old), v.matches(each.Key, each.New)
@@ -72,8 +72,8 @@ func (v View) matches(key, state string) bool {
 	return state != "" && (v.Wants == nil || v.Wants(key, state))
 }
 
-// State returns what a list at rv holds, and what the initial events are of a watch that begins at rv: the objects that
-// match, ordered by key, each with the version of its last write. The view's From is not looked at.
+// State returns the objects of a list at rv, which are also the initial events of a watch that begins at rv: the
+// objects that match, ordered by key, each with the version of its last write. It ignores the view's From.
 func (h History) State(v View, rv uint64) (state []Event) {
 	newest := map[string]Version{}
 	for _, each := range h {
@@ -89,8 +89,8 @@ func (h History) State(v View, rv uint64) (state []Event) {
 	return state
 }
 
-// Check returns what is wrong with what a watcher saw, "" if nothing is. A watcher that has ended may have seen less
-// than everything, but nothing else, in no other order, and without gaps.
+// Check returns a sentence about the first fault of a watcher's events, or "". A watcher that has ended may have seen
+// only the first of the events.
 func (h History) Check(v View, saw []Event, ended bool) string {
 	want := h.Events(v)
 	if len(saw) > len(want) || !slices.Equal(saw, want[:len(saw)]) {

@@ -9,7 +9,7 @@ import (
 
 func blue(_, state string) bool { return state == "blue" }
 
-// lived is a history in which b comes into and leaves each view in every way there is.
+// lived returns a history in which b enters and leaves each view in every possible way.
 func lived() (h History) {
 	for n, write := range [][2]string{
 		{"b", "red"}, {"b", "blue"}, {"a", "blue"}, {"b", "blue"}, {"b", "red"}, {"b", ""}, {"b", "blue"}, {"b", ""},

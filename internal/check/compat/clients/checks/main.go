@@ -1,5 +1,5 @@
-// Command checks is a client of controller-runtime that tries one by one what a controller may ask of a server, and
-// prints the answers. With -manage it is a manager, of which one leads.
+// Command checks is a client on controller-runtime that tries, one by one, the requests that a controller may send, and
+// prints the results. With -manage it is a manager that takes part in a leader election.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -15,9 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 func main() {
@@ -35,7 +42,7 @@ func main() {
 	}
 }
 
-// check asks for one thing after the other.
+// check tries one request after the other.
 func check(config *rest.Config) error {
 	ctx := context.Background()
 	c, err := client.NewWithWatch(config, client.Options{})
@@ -73,7 +80,7 @@ func check(config *rest.Config) error {
 		say("apply as "+owner, c.Apply(ctx, cm, client.FieldOwner(owner)))
 	}
 	free := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service",
-		"metadata": map[string]any{"namespace": "default", "name": "web"},
+		"metadata": map[string]any{"namespace": "default", "name": "untyped"},
 		"spec":     map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}}}
 	say("create a service without its type", c.Create(ctx, free))
 	meta := &metav1.PartialObjectMetadataList{}
@@ -98,4 +105,64 @@ func check(config *rest.Config) error {
 		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: new(int64)}}))
 	say("get it", c.Get(ctx, client.ObjectKeyFromObject(pod), pod))
 	return c.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(metav1.NamespaceDefault))
+}
+
+// written is the annotation that holds a book's number of pages.
+const written = "example.com/written"
+
+// manage runs a manager until a signal arrives. The manager works only while it leads.
+func manage(config *rest.Config) error {
+	ctrl.SetLogger(zap.New())
+	m, err := ctrl.NewManager(config, manager.Options{
+		Metrics:        server.Options{BindAddress: "0"},
+		LeaderElection: true, LeaderElectionID: "books.example.com", LeaderElectionNamespace: metav1.NamespaceDefault,
+	})
+	if err != nil {
+		return err
+	}
+	books, err := predicate.LabelSelectorPredicate(metav1.LabelSelector{MatchLabels: map[string]string{"kind": "book"}})
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(m).Named("books").WithEventFilter(books).For(&corev1.ConfigMap{}).
+		Owns(&corev1.Pod{}). // it owns none, but its watch appears on the stage of pods
+		Complete(&writer{m.GetClient(), m.GetEventRecorder("books")})
+	if err != nil {
+		return err
+	}
+	return m.Start(ctrl.SetupSignalHandler())
+}
+
+// writer writes a config map for each page of a book. The book is a config map, too.
+type writer struct {
+	client.Client
+	events events.EventRecorder
+}
+
+// Reconcile writes the missing pages, and then their number.
+func (w *writer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	book := &corev1.ConfigMap{}
+	if err := w.Get(ctx, request.NamespacedName, book); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	pages, err := strconv.Atoi(book.Data["pages"])
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for n := range pages {
+		page := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-%d", book.Name, n+1), Namespace: book.Namespace}}
+		did, err := controllerutil.CreateOrUpdate(ctx, w.Client, page, func() error {
+			return controllerutil.SetControllerReference(book, page, w.Scheme())
+		})
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if did != controllerutil.OperationResultNone {
+			w.events.Eventf(book, page, corev1.EventTypeNormal, "Written", "Write", "wrote page %s", page.Name)
+		}
+	}
+	before := book.DeepCopy()
+	metav1.SetMetaDataAnnotation(&book.ObjectMeta, written, book.Data["pages"])
+	return ctrl.Result{}, w.Patch(ctx, book, client.MergeFrom(before))
 }

@@ -1,5 +1,5 @@
-// Watches, lists and writes with the official JavaScript client, and prints what it was told. KUBECONFIG leads to the
-// server: the client refuses http unless that says insecure-skip-tls-verify.
+// Watches, lists and writes with the official JavaScript client, and prints the results. KUBECONFIG names the server
+// and must contain insecure-skip-tls-verify: otherwise the client refuses http.
 import * as k8s from '@kubernetes/client-node';
 
 const config = new k8s.KubeConfig();
@@ -34,7 +34,7 @@ const applied = await objects.patch(
   { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'js', namespace, labels: { app: 'other' } } },
   undefined, undefined, 'js', true, 'application/apply-patch+yaml');
 console.log(`applied ${applied.metadata.labels.app}, ${applied.data.x}`);
-await until('delete js'); // it has left the selection
+await until('delete js'); // the object has left the selection
 await core.deleteNamespacedConfigMap({ name: 'js', namespace });
 
 const lease = { metadata: { name: 'js' }, spec: { holderIdentity: 'js', leaseDurationSeconds: 15 } };

@@ -1,6 +1,6 @@
-// Command oldclient is a program of 2022, on client-go 0.26: a leader by its lease, and then a shared informer with
-// resync, an indexer with a queue, and dynamic and metadata informers. It speaks JSON first and protobuf after that,
-// and prints what each of them came to know.
+// Command oldclient is a program from 2022, on client-go 0.26: it becomes leader by its lease, and then runs a shared
+// informer with resync, an indexer with a queue, and dynamic and metadata informers. It uses JSON first, then protobuf,
+// and prints what each of them received.
 package main
 
 import (
@@ -60,7 +60,7 @@ func check(err error) {
 	}
 }
 
-// look runs one informer of each kind while a configmap comes, changes and goes.
+// look runs one informer of each kind while a config map is created, changed and deleted.
 func look(ctx context.Context, config *rest.Config) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

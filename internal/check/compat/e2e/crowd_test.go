@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"listwatch/internal/check/assert"
+	"listwatch/internal/check/require"
+)
+
+// watches opens a watch of pods under the given User-Agent and returns its stream.
+func (v *viz) watches(t *testing.T, client *http.Client, agent, query string) io.ReadCloser {
+	t.Helper()
+	r := require.Value(http.NewRequestWithContext(t.Context(), "GET", v.URL+"/api/v1/pods?watch=1&"+query, nil))(t)
+	r.Header.Set("User-Agent", agent)
+	answer := require.Value(client.Do(r))(t)
+	require.Equal(t, http.StatusOK, answer.StatusCode, agent)
+	return answer.Body
+}
+
+// TestAThousandClientsAreDots lets a thousand clients join, one of which does not read. The page shows them as dots on
+// the strip.
+func TestAThousandClientsAreDots(t *testing.T) {
+	const many = 1000
+	v := startViz(t, "-demo=false", "-controllers=false") // the controllers would change the pods again
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	one := &http.Client{Transport: &http.Transport{ // a small buffer is soon full when the test stops reading
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err == nil {
+				err = conn.(*net.TCPConn).SetReadBuffer(4096)
+			}
+			return conn, err
+		}}}
+	var readers sync.WaitGroup
+	var open []io.Closer
+	t.Cleanup(func() {
+		for _, body := range open {
+			assert.NoError(t, body.Close())
+		}
+		readers.Wait()
+	})
+	for i := range many - 1 {
+		body := v.watches(t, http.DefaultClient, "reader", fmt.Sprintf("fieldSelector=spec.nodeName%%3Dnode-%d", i))
+		open = append(open, body)
+		readers.Go(func() { _, _ = io.Copy(io.Discard, body) }) // ends when body is closed
+	}
+	open = append(open, v.watches(t, one, "deaf", ""))
+	before := evaluate[int](t, p, `$picture().crowd.n`)
+	p.until(t, `$picture().crowd.waiting === 0 && listwatch.player.behind() === 0 && $picture().crowd.n >= %d`, many)
+	n := evaluate[int](t, p, `$picture().crowd.n`)
+	assert.True(t, n >= before && n < many+10, "%d dots", n)
+	p.is(t, "true", "most clients have no lane in the document", `$$("[data-watcher]").length <= 32`)
+	p.is(t, fmt.Sprintf("%d clients: all keep up", n), "the strip says", `$text("[data-text='crowd.says']")`)
+	p.run(t, `listwatch.stage.scene.open(listwatch.stage.scene.crowd.dots[500][0])`)
+	p.until(t, `listwatch.player.state.resources.pods.subjects[listwatch.stage.scene.front].counts.WatcherLookedAt === 1`)
+
+	wide := strings.Repeat("·", 20_000)
+	until := func(point string) { // checks the log: the page may show the record later
+		for i := range 400 {
+			var told struct{ Records []json.RawMessage }
+			if v.Get(t, "/viz/records?resource=pods&point="+point, &told); len(told.Records) > 0 {
+				return
+			}
+			pod := fmt.Sprintf(`{"metadata":{"name":"%s-%d","annotations":{"x":%q}},"spec":{"containers":`+
+				`[{"name":"c","image":"c"}]}}`, strings.ToLower(point), i, wide)
+			answer := require.Value(http.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json",
+				strings.NewReader(pod)))(t)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, http.StatusCreated, answer.StatusCode)
+		}
+		t.Fatal("no " + point)
+	}
+	p.run(t, `globalThis.red = 0;
+		const look = () => { red = Math.max(red, $picture().crowd.closed); requestAnimationFrame(look); };
+		look();`)
+	until("ResultBlocked")
+	p.until(t, `$picture().crowd.full === 1`)
+	p.is(t, fmt.Sprint(n, " clients: 1 full"), "it says to those who listen",
+		`$("#crowd").getAttribute("aria-label")`)
+	p.run(t, `const { x, y, width, height } = $("#crowd .full").getBoundingClientRect();
+		$("#crowd .wall").dispatchEvent(new MouseEvent("click",
+			{ bubbles: true, clientX: x + width / 2, clientY: y + height / 2 }));`)
+	p.until(t, `$$("#watchers .lane:not(.over) > .name").some((el) => el.textContent.startsWith("deaf"))`)
+	until("WatcherForced")
+	p.until(t, `red === 1 && $picture().crowd.n === %d`, n-1)
+	p.is(t, "0", "of the others is full", `$picture().crowd.full`)
+}

@@ -1,0 +1,190 @@
+// Package snippets holds the code of docs/SNIPPETS.md: the page has each declaration of this file, letter by letter.
+package snippets
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+)
+
+// waitForWrite returns when the store holds the version that answered a write, or a newer one.
+func waitForWrite(ctx context.Context, store cache.Store, answered metav1.Object) error {
+	written := answered.GetResourceVersion()
+	arrived := func(context.Context) (bool, error) {
+		stored := store.LastStoreSyncResourceVersion()
+		if stored == "" {
+			return false, nil // the first list is still under way
+		}
+		order, err := resourceversion.CompareResourceVersion(stored, written)
+		return order >= 0, err // an error: one of the two is "", "0", or no number
+	}
+	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, arrived)
+}
+
+// podOf returns the pod in an argument of a handler or filter, or nil if only its key is known.
+func podOf(obj any) *corev1.Pod {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj // an old state, or nil
+	}
+	pod, _ := obj.(*corev1.Pod)
+	return pod
+}
+
+// deletionsOn returns a handler that calls gone with the key of each pod deleted from a node, and of a deleted pod
+// whose node is unknown.
+func deletionsOn(node string, gone func(key string)) cache.ResourceEventHandler {
+	return cache.FilteringResourceEventHandler{
+		FilterFunc: func(obj any) bool {
+			pod := podOf(obj) // obj.(*corev1.Pod) would panic at a tombstone
+			return pod == nil || pod.Spec.NodeName == node
+		},
+		Handler: cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				gone(key)
+			}
+		}},
+	}
+}
+
+// typedDeletionsOn is deletionsOn for typed handlers of client-go 0.37, which get no tombstone.
+func typedDeletionsOn(node string, gone func(key string)) cache.TypedResourceEventHandler[*corev1.Pod] {
+	return cache.TypedFilteringResourceEventHandler[*corev1.Pod]{
+		FilterFunc: func(pod *corev1.Pod) bool { // nil if only the key is known
+			return pod == nil || pod.Spec.NodeName == node
+		},
+		Handler: cache.TypedResourceEventHandlerFuncs[*corev1.Pod]{
+			DeleteFunc: func(deleted cache.DeletedObject[*corev1.Pod]) {
+				gone(deleted.GetKey()) // deleted.OptionalObj may be nil, or old
+			},
+		},
+	}
+}
+
+// handle adds a handler for as long as ctx lasts. Once it has returned, no call runs, and none will begin.
+func handle(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		return err // the informer has been stopped
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) { // not informer.HasSynced
+		return errors.Join(ctx.Err(), cache.ShutDownEventHandler(informer, registration))
+	}
+	<-ctx.Done()
+	return cache.ShutDownEventHandler(informer, registration) // a call from the handler would wait for itself
+}
+
+// follow lists pods, and then reports each change; after a 410 it lists again.
+func follow(ctx context.Context, pods typed.PodInterface, all func([]corev1.Pod), one func(watch.Event)) error {
+	version := ""
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		if version == "" {
+			list, err := pods.List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, err
+			}
+			all(list.Items) // a pod that is not in the list has been deleted
+			version = list.ResourceVersion
+		}
+		var err error
+		version, err = watchFrom(ctx, pods, version, one)
+		return false, err
+	})
+}
+
+// watchFrom passes the events after a version to one. It returns the last version, "" after a 410.
+func watchFrom(ctx context.Context, pods typed.PodInterface, version string, one func(watch.Event)) (string, error) {
+	w, err := pods.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
+	if err != nil {
+		return version, err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() { // the channel closes for many reasons, and the client does not see which
+		if event.Type == watch.Error {
+			if err = apierrors.FromObject(event.Object); apierrors.IsResourceExpired(err) {
+				return "", nil
+			}
+			return version, err
+		}
+		version = event.Object.(metav1.Object).GetResourceVersion() // a bookmark's, too
+		if event.Type != watch.Bookmark {
+			one(event)
+		}
+	}
+	return version, nil
+}
+
+// retried follows pods with a RetryWatcher. It returns at an ERROR: a 410, 401 or 403.
+func retried(ctx context.Context, pods typed.PodInterface, version string, one func(watch.Event)) error {
+	source := &cache.ListWatch{WatchFuncWithContext: pods.Watch}
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, version, source)
+	if err != nil {
+		return err // version is "" or "0"
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object) // list, and begin again at the list's version
+		}
+		one(event) // never a bookmark
+	}
+	return ctx.Err()
+}
+
+// readPages reads all pods in pages. If it returns false, later pages are newer than the first.
+func readPages(ctx context.Context, pods typed.PodInterface, page func([]corev1.Pod)) (sameVersion bool, err error) {
+	options := metav1.ListOptions{Limit: 500}
+	for sameVersion = true; ; {
+		list, err := pods.List(ctx, options)
+		var status apierrors.APIStatus
+		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" {
+			options.Continue, sameVersion = status.Status().Continue, false // the rest in its current state
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		page(list.Items)
+		if options.Continue = list.Continue; options.Continue == "" {
+			return sameVersion, nil
+		}
+	}
+}
+
+// expectations are creations that the informer has not shown yet, by the owner's key.
+type expectations struct {
+	mu      sync.Mutex
+	missing map[string]int
+	since   map[string]time.Time
+}
+
+// expect is called before the first POST, with the number of POSTs.
+func (e *expectations) expect(owner string, creations int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.missing[owner], e.since[owner] = creations, time.Now()
+}
+
+// observed is called by OnAdd, and after each POST that has failed.
+func (e *expectations) observed(owner string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.missing[owner]--
+}
+
+// satisfied reports whether the informer's count may be trusted. If not, OnAdd will queue the key.
+func (e *expectations) satisfied(owner string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.missing[owner] <= 0 || time.Since(e.since[owner]) > 5*time.Minute // upstream's limit
+}

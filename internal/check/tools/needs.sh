@@ -1,0 +1,41 @@
+#!/bin/sh
+# needs.sh looks for what `make test` needs besides Go. As root on Debian or Ubuntu it installs what is missing. Elsewhere
+# it prints a line for each missing thing, with the command that brings it, and fails.
+set -eu
+packages= told=
+root=$(id -u 2>/dev/null || echo unknown)
+
+# need NAME DEBIAN-PACKAGES HOMEBREW-PACKAGE COMMAND...: one of the commands is enough.
+need() {
+  name=$1 deb=$2 brew=$3
+  shift 3
+  for each; do
+    if command -v "$each" >/dev/null; then return; fi
+  done
+  if command -v apt-get >/dev/null && [ "$root" = 0 ]; then
+    packages="$packages $deb"
+    return
+  fi
+  told=yes
+  if command -v apt-get >/dev/null; then
+    echo "$name is missing: sudo apt-get install $deb"
+  elif command -v brew >/dev/null; then
+    echo "$name is missing: brew install $brew"
+  else
+    echo "$name is missing: install $deb, as your system calls it"
+  fi
+}
+
+need make make make make
+need git git git git
+need 'a C compiler, for the race detector,' 'gcc libc6-dev' gcc "${CC:-cc}"
+# Chromium does not start without a font, although the page brings its own.
+need chromium 'chromium fonts-dejavu-core' '--cask chromium' chromium chromium-browser google-chrome \
+  '/Applications/Chromium.app/Contents/MacOS/Chromium' '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
+
+if [ "$packages" ]; then
+  apt-get update -qq
+  # shellcheck disable=SC2086 # these are words
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+fi
+[ ! "$told" ]

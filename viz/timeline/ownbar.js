@@ -1,0 +1,95 @@
+// The line about the viewer's own change: first that it is moving, then how long it took, with a bar for each station,
+// then the changes others made in response.
+
+import { $, make, mark, part, put, say, when } from "../dom/dom.js";
+import { counted, cut } from "../lib/texts.js";
+import { milliseconds } from "../lib/times.js";
+import { wayOf } from "./own.js";
+
+/**
+ * @typedef {object} Stage
+ * @property {page.Player} player
+ * @property {page.Follow} follow
+ * @property {page.Scene} scene
+ * @property {page.Planner} planner
+ * @property {page.Infos} infos
+ * @property {(name: string) => void} setResource
+ * @property {() => unknown} begins called when a change of the viewer's begins
+ */
+
+export class OwnBar {
+  /** @param {Stage} stage */
+  constructor(stage) {
+    this.stage = stage;
+    this.bar = $("#own");
+    this.way = part(this.bar, "ol");
+    this.turn = part(this.bar, "button", HTMLButtonElement);
+    this.order = [...new Set([...stage.infos.values()].map(({ station }) => station))];
+    /** @type {import("./own.js").Change | null} */
+    this.told = null; // the change with the bars
+    /** @type {import("./own.js").Change | null} */
+    this.seen = null;
+    when(this.turn, "click", () => this.show());
+    const light = (/** @type {Event} */ { target, type }) => {
+      const { at } = /** @type {HTMLElement} */ (target).closest("li")?.dataset ?? {};
+      for (const [name, el] of stage.scene.stations) mark(el, "looked", name === at && !/out$/.test(type));
+    };
+    for (const type of /** @type {const} */ (["pointerover", "pointerout", "focusin", "focusout"])) {
+      when(this.way, type, light);
+    }
+  }
+
+  // show turns the stage to the viewer's change and its resource.
+  async show() {
+    const { player, setResource } = this.stage;
+    const { elsewhere } = player.own;
+    if (!elsewhere) return;
+    setResource(elsewhere.resource);
+    await player.seek(elsewhere.seq - 1, "live");
+    player.awaitRest();
+  }
+
+  draw() {
+    const { player, follow, planner, begins } = this.stage;
+    const { own } = player;
+    const { star, elsewhere } = own;
+    put(document.body, "data-own", own.first ? "travels" : star ? "arrived" : null);
+    const newest = elsewhere && (!star || elsewhere.seq > star.seq) ? elsewhere : star;
+    this.bar.hidden = !newest;
+    if (!newest) return;
+    this.turn.hidden = newest !== elsewhere;
+    if (newest !== elsewhere && this.seen !== newest) {
+      this.seen = newest;
+      if (!follow.has()) follow.set(newest.key);
+      begins();
+    }
+    const theirs = own.first ? "" : own.theirs.get(planner.moves.at(-1)?.change ?? "") ?? "";
+    say(part(this.bar, "b"), theirs ? `Theirs: ${theirs.replace(/^listwatch-/, "")}` : "Your change");
+    say(part(this.bar, ".words"), theirs ? "" : this.words(newest));
+    if (newest === elsewhere) say(this.turn, `Show ${newest.resource}`);
+    if (this.told === (newest.state === "arrived" ? newest : null)) return;
+    this.told = newest.state === "arrived" ? newest : null;
+    this.way.replaceChildren(...(this.told ? wayOf(this.told, this.order).map(bar) : []));
+  }
+
+  /** @param {import("./own.js").Change} one */
+  words(one) {
+    const { own } = this.stage.player;
+    const name = `${cut(one.key, 40)}, version ${one.rv}`;
+    if (one === own.elsewhere) return `${name}: of ${one.resource}, which are not on stage.`;
+    const more = own.queue.length > 1 ? `; ${own.queue.length - 1} more` : "";
+    const sum = own.summed.size > 0 ? `; ${own.summed.size} more of yours landed untold` : "";
+    if (one.state !== "arrived") return `${name}, is on its way${more}${sum}`;
+    const times = Number(((one.went - one.began) / one.ms).toPrecision(1));
+    const slower = one.began && one.ms > 0 ? `; shown ${times} times slower` : "";
+    return `${milliseconds(one.ms * 1e6)}, ${counted(one.came.size - 1, "hand-over")}${slower}${sum}`;
+  }
+}
+
+/** @param {readonly [station: string, ms: number]} at */
+function bar([station, ms]) {
+  const words = `${station}: ${milliseconds(ms * 1e6)}`;
+  const li = make("li", { data: { at: station }, tabIndex: 0, title: words, ariaLabel: words }, station);
+  li.style.flexGrow = String(ms);
+  return li;
+}
