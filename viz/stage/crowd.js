@@ -142,7 +142,7 @@ export function newCrowd(scene, { player, here, open, look }) {
   const asked = new Set();
   return {
     applied: note,
-    shown() { // lanes are drawn from the log, which must follow the watchers with lanes
+    shown() { // makes the log keep each event of a watcher with a lane, for its lane
       for (const { id, subject, shown } of scene.places.watchers.lanes.values()) {
         if (!shown || !subject.fill) asked.delete(id);
         else if (!asked.has(id)) look(id);

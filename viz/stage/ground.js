@@ -1,4 +1,4 @@
-// The ground: where things are on the stage. Go lays out a wide stage, and a tall one for a narrow window (layout.go,
+// The ground places things on the stage. Go lays out a wide stage, and a tall one for a narrow window (layout.go,
 // tall.go). Tokens have coordinates on the wide stage; a layout maps them to the screen's. Nothing here uses the
 // document.
 
@@ -87,7 +87,7 @@ export function cellOf(pipe, n, left, step) {
 export const few = 32; // in a ring of at most this many cells, each cell shows its version
 const wide = 44; // the inner radius of a ring with few cells
 
-// turnOf returns a position's place on the circle: 0 at slot 0, 1 behind the last slot.
+// turnOf returns a position's place on the circle in turns, in [0, 1); slot 0 is at 0.
 /** @param {Places} ring @param {number} pos */
 export function turnOf(ring, pos) {
   return ring.capacity > 0 ? (((pos % ring.capacity) + ring.capacity) % ring.capacity) / ring.capacity : 0;
@@ -110,7 +110,7 @@ export function seat(g, ring, turn, depth) {
   return atTurn(g, from + (g.out - from) * depth, turn);
 }
 
-// ringSpot returns where a token at a position of the ring is drawn.
+// ringSpot returns the spot of a token at a position of the ring.
 /** @param {Geometry["ring"]} g @param {Places} ring @param {number} pos */
 export function ringSpot(g, ring, pos) {
   const depth = ring.capacity <= few ? 1.3 : 0.5; // beside the cell if the cell shows its version

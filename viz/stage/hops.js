@@ -1,4 +1,4 @@
-// Hops: which change a record is about, and which records make up one hop of that change.
+// Hops: the change that a record is about, and the records that make up one hop of it.
 
 import { objectKey } from "../log/fold.js";
 

@@ -49,7 +49,7 @@ type box struct {
 	Title      string
 }
 
-// boxes by station name. The API server's own reflector belongs to the server half.
+// boxes has the boxes by station name. The API server's own reflector belongs to the server half.
 var boxes = map[string]box{
 	"http":             {136, 32, 176, 70, "HTTP"},
 	"etcd":             {28, 84, 84, 188, "etcd"},
@@ -99,7 +99,7 @@ type pipe struct {
 	NumAnchor  string
 }
 
-// pipes by queue name. A lane's pipes are relative to the lane.
+// pipes has the pipes by queue name. A lane's pipes are relative to the lane.
 var pipes = map[string]pipe{
 	"etcd3-incoming": {144, 154, 58, 16, 173, 186, "middle"},
 	"etcd3-result":   {246, 154, 58, 16, 275, 186, "middle"},
@@ -245,7 +245,7 @@ func moved(x, y float64) templ.Attributes {
 // Num formats a number for an attribute, with two decimals.
 func Num(v float64) string { return fmt.Sprint(math.Round(v*100) / 100) }
 
-// gateAt returns where a station's gate is drawn, across the way by which events come, and its rotation in degrees.
+// gateAt returns the place of a station's gate, across the way by which events come, and its rotation in degrees.
 func gateAt(station probe.Station) (x, y, turn float64) {
 	b := boxes[string(station)]
 	switch {

@@ -42,7 +42,7 @@ export function heldIn(scene) {
     return tokens.map((token, i) => {
       const [x, y] = scene.place([token.at[0] + dx, token.at[1] + dy]);
       const key = objectKey(token.key ?? "");
-      const next = tokens[i + 1]; // in a story only the last token has its name, which covers no other
+      const next = tokens[i + 1]; // in a story only the last token shows its name, so that names do not overlap
       const again = Boolean(next) && (Boolean(scene.story) || (key === objectKey(next.key ?? "") && key !== ""));
       const owner = lane?.id ?? "";
       return { key, rv: token.rv ?? "0", owner, in: name, x, y, left: leftward.has(name), type: token.type, again };

@@ -1,5 +1,5 @@
-// Places: where each lane is. They follow from the folded state, the running story, and the informer on stage. Nothing
-// here uses the document.
+// Places: the spots of the lanes, which follow from the folded state, the running story and the informer on stage.
+// Nothing here uses the document.
 
 import { agentOf, opened } from "../log/fold.js";
 
@@ -82,7 +82,7 @@ export function placesOf(scene, res) {
 }
 
 // placed gives each entry a lane: the place in the entry, or the next one. If some have no room, the last place shows
-// their number. The first watcher is the lowest, where the wire goes down; other kinds (high > 0) are high rows,
+// their number. The first watcher is the lowest, where the wire goes down. If high > 0, the group has that many rows,
 // centred on the client half's rail.
 /**
  * @param {Scene} scene @param {probe.Station} station @param {Entry[]} list

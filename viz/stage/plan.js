@@ -1,6 +1,6 @@
-// The plan: records in, hops out. A hop is a few records of one change: planned, launched and landed. A token travels
-// before its record is folded, or sets out when it is (departs). Between two hops it rests where its last record left
-// it: in a queue, or at a station. Nothing here uses the document or a clock.
+// The plan: records in, hops out. A hop is a few records of one change: planned, launched and landed. A token arrives
+// before its record is folded or, if the record departs from a place, sets out then. Between two hops it rests where
+// its last record left it: in a queue, or at a station. Nothing here uses the document or a clock.
 
 import { objectKey } from "../log/fold.js";
 import { keep } from "../log/tape.js";
@@ -24,7 +24,7 @@ import { along, endOf, legsOf, lengthOf } from "./path.js";
  * @property {string} informer
  * @property {Set<string>} serving
  * @property {{ members: { subject: string }[], names?: Map<string, string> } | null} story
- * @typedef {object} Look how a way looks
+ * @typedef {object} Look a way's look
  * @property {string} [colour]
  * @property {string} [label] instead of the object's name
  * @property {string} [key]
@@ -97,7 +97,7 @@ export class Planner {
     this.router = new Router(scene, this, writes);
     this.orders = new Map([...infos.keys()].map((name, i) => [name, i])); // each point's place on the path
     /** @type {Map<string, Move>} */
-    this.tokens = new Map(); // where each copy of a change is, by copy
+    this.tokens = new Map(); // the place of each copy of a change
     /** @type {Map<string, number>} */
     this.gone = new Map(); // the point of the path that a departed copy had reached, by copy
     /** @type {Plan | null} */
@@ -135,7 +135,7 @@ export class Planner {
     this.making.slow ||= look.slow ?? false;
   }
 
-  // looksOf returns how a record's copy looks, and where it is at the end of its way.
+  // looksOf returns the look of a record's copy, and its place at the end of its way.
   /** @param {probe.Record} r @param {Look} look @param {string | undefined} was */
   looksOf(r, look, was) {
     const info = this.infos.get(r.point);
@@ -248,7 +248,7 @@ export class Planner {
     this.gone.clear();
   }
 
-  // ---- what is where
+  // ---- positions
 
   // under reports whether a copy of a change has yet to move on: it is neither in a queue nor at its end.
   /** @param {string} change */

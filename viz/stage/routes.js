@@ -1,5 +1,5 @@
-// Routes: where each record moves its change, one entry for each point; records of other points do not travel. All
-// points are on the wide stage (layout.go), and ways follow the rails. Nothing here uses the document.
+// Routes: the way of each record's change, one entry for each point; records of other points do not travel. All points
+// are on the wide stage (layout.go), and ways follow the rails. Nothing here uses the document.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";

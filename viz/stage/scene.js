@@ -106,7 +106,7 @@ export class Scene {
   relaid(changed) { when(this.asked, "change", () => this.lay() && changed()); }
   relay() { this.asked.dispatchEvent(new Event("change")); }
 
-  // ---- what is there
+  // ---- contents
 
   /** @param {StoryView | null} story */
   tell(story) {
@@ -134,7 +134,7 @@ export class Scene {
   get informer() { return this.places.informer; } // the informer on stage
   get serving() { return this.places.serving; } // the informer's watchers
 
-  // settle computes where the lanes of the newest state are.
+  // settle computes the places of the lanes of the newest state.
   settle() {
     const { state, resource } = this.newest;
     const res = state?.resources[resource];

@@ -41,7 +41,6 @@ export function shortKey(key) {
 /** @param {string} name @returns {[name: string, turn: string]} */
 export const byTurn = (name) => [name.replace(/\d+$/, ""), /\d*$/.exec(name)?.[0] ?? ""];
 
-// brief shortens a name to n letters, as its row on a shelf does. For a longer name with dots, such as a node's, it
-// starts from the first part.
+// brief shortens a name to n letters. Of a longer name with dots, such as a node's, it uses only the first part.
 /** @param {string} name @param {number} n */
 export const brief = (name, n) => squeeze(name.length > n ? name.split(".")[0] : name, n);

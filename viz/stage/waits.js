@@ -19,8 +19,8 @@ import { milliseconds } from "../lib/times.js";
 
 const grace = 250; // ms that a goroutine waits before its wait is shown: a short hand-over is not a stop
 
-// roles and posts by glyph name: the goroutine's lane, its subject, and its label. The goroutine's wait is among the
-// folded waits, under the points that the table lists for that lane.
+// roles and posts have, by glyph name, a goroutine's lane, its subject, and its label. The goroutine's wait is among
+// the folded waits, under the points that the table lists for that lane.
 /** @type {{ [name: string]: Role }} */
 const roles = {
   caching: { lane: "cacher.startCaching", subject: () => "cacher", called: "startCaching" },
@@ -31,15 +31,15 @@ const roles = {
   "etcd3-result": { lane: "watchChan.collectEventProcessing", called: "collectEvent…" },
   stream: { lane: "StreamWatcher.receive", subject: (scene) => scene.informer, called: "receive", hands: true },
 };
-// states of a goroutine by the kind of its wait: an icon and words.
+// states has the icon and the words for a goroutine, by the kind of its wait.
 /** @type {{ [kind: string]: [icon: string, words: string] }} */
 const states = {
   room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"],
   client: ["⇥", "writes to its client"], version: ["◔", "waits for a version"],
   return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
-// padlocks: the station that shows the padlock, the lock's name, the stations whose records may be under the lock, and
-// the goroutine that takes it for writing.
+// padlocks have the station that shows the padlock, the lock's name, the stations whose records may be under the lock,
+// and the goroutine that takes it for writing.
 /** @type {Padlock[]} */
 const padlocks = [
   ["store", "WatchCache.mu", ["ring", "store"], "cacher.startCaching"],

@@ -190,7 +190,7 @@ export class Zoom {
     this.motion.stale = true;
   }
 
-  // cuts reports whether the view's edge cuts through a station, and so through its texts.
+  // cuts reports whether the view's edge cuts through a station or its texts.
   /** @param {probe.Station} name */
   cuts(name) {
     const { to } = this;
