@@ -244,7 +244,7 @@ type codeView struct {
 	First map[*book.Site]string // the part's first point at each site
 }
 
-// partCode shows the declaration that reports the requested point, at whatever station, or else the part's first point.
+// partCode shows the declaration that reports the requested point, at any station, or else the part's first point.
 func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error) {
 	sites, err := sites()
 	if err != nil {

@@ -2,8 +2,8 @@
 // program renders each leaf as a piece of HTML at its own address (/viz/part/); this module fills in the parts that
 // depend on the picture at the cursor.
 //
-// The code leaf follows the cursor while the stage is frozen: stepping lights the line that reported the record, in
-// whatever file.
+// The code leaf follows the cursor while the stage is frozen: stepping lights the line that reported the record, in any
+// file.
 
 import { $, copied, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";
@@ -98,7 +98,7 @@ export class Inspector {
     const { station, queue, subject } = this.place;
     const last = (subject ? this.res?.subjects[subject] : this.res?.stations[station])?.last;
     const point = this.tab === "code" && last && this.about()(last) ? last.point : "";
-    // the program does not know the log of a dropped recording, and must not tell the history of its own
+    // the program does not have the log of a dropped recording, and must not show the history in its own
     const log = shown().log || (this.tab === "history" ? "unknown" : "");
     return String(queryOf({ resource: resource(), queue, subject, at, log, point, ...extra }));
   }
@@ -145,7 +145,7 @@ export class Inspector {
     box.replaceChildren(...(made.length > 0 ? made : [make("p", {}, none)]));
   }
 
-  // landed lets the whole inspector go to where a record was reported, and lights its line.
+  // landed moves the whole inspector to the place that reported a record, and lights the line.
   /** @param {probe.Record} r */
   landed({ point, subject }) {
     if (!this.open || this.tab !== "code") return;

@@ -17,7 +17,7 @@ const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value])
   return [[path + name, [point, subject, type, objectKey(key), rv].filter(Boolean).join(" ")]];
 });
 
-// meant returns a query for the records about a place and a resource; a queue's records are those that move it.
+// meant returns a query for the records about a place and a resource; for a queue, the records that change it.
 /** @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place @returns {probe.Query} */
 export function meant(infos, resource, { station, queue, subject }) {
   const points = [...infos].filter(([, info]) => info.queue === queue).map(([, info]) => info.name);

@@ -1,5 +1,4 @@
-// Handovers: which line each record of a run is on, and what each line handed to which other. Nothing here uses the
-// document.
+// Handovers: the line of each record of a run, and what passes between the lines. Nothing here uses the document.
 //
 // The k-th item put into a queue of ours is the k-th taken out, by the fold's counts. Without a queue between two
 // lines, the same change is seen again at the other end: etcd's watch reports a commit, the client a frame from the
@@ -101,7 +100,7 @@ const longest = 22; // characters of a title
 const laneOf = ({ lane = "" }) => (lane === "viz.ui" ? "" : lane.split(" ")[0].replace(/^.*\./, ""));
 
 // lineOf returns the line of a record: the goroutine that reported it or, where several may have, its station. Each
-// subject behind the dispatcher has its own lines.
+// subject after the dispatcher has its own lines.
 /** @param {import("../log/fold.js").Infos} infos @param {{ point: string, subject?: string }} r @returns {Line} */
 export function lineOf(infos, { point, subject = "" }) {
   const info = infos.get(point);

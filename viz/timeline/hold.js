@@ -112,7 +112,7 @@ export class Hold {
     put(glyph, "data-closed", String(gates.some((g) => g.station === gateAt) || (held && !open)));
     put(part(glyph, ".count"), "visibility", here.length > 0 ? "visible" : "hidden");
     say(part(glyph, "text"), here.length);
-    say(part(glyph, ".who"), keys[0] ? squeeze(shortKey(keys[0]), 6) : ""); // the count says how many there are
+    say(part(glyph, ".who"), keys[0] ? squeeze(shortKey(keys[0]), 6) : ""); // the first; .count has the number of all
     put(glyph, "aria-label", `${gateAt}: ${keys.join(", ")}`);
     put(glyph, "data-keys", keys.map(objectKey).join(" "));
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));

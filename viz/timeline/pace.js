@@ -1,7 +1,7 @@
-// The pace: which changes are shown hop by hop ("told"), and how fast. Up to ten changes in ten seconds are all told,
-// faster if more wait. If there are more, and for the demo's changes, one is told at a time, whole, while the others
-// land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js). Nothing here uses a
-// document.
+// The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
+// told, faster if more wait. If there are more, and for the demo's changes, one is told at a time, whole, while the
+// others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js). Nothing here uses
+// a document.
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
@@ -13,7 +13,7 @@ import { Own } from "./own.js";
  * @property {number} due
  * @property {(reached: boolean) => void} done
  * @property {number} left the number of changes that have not begun
- * @property {number} every one of this many changes is told
+ * @property {number} every one in this many changes is told
  * @typedef {object} Change a change that is due, or has begun
  * @property {number} seq its first record; 0 if unknown
  * @property {boolean} [told] undefined if it has not begun
@@ -150,8 +150,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether a beginning change is told. If not all can be, it is the newest one, once the one before
-  // has ended or stopped; a change of the demo's, only if it has not waited.
+  // chooses reports whether a beginning change is told. If not all can be, only the newest is, once the one before has
+  // ended or stopped, and a change of the demo's only if it has not waited.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;

@@ -26,7 +26,7 @@ import (
 type Past struct {
 	Log      *probe.Log
 	Pictures Pictures
-	// Recording is the hash of the replayed recording, which links to it contain; "" if the log is the program's own.
+	// Recording is the replayed recording's hash, for links to it; "" if the log is the program's own.
 	Recording string
 	Switches  map[string]string // the program's switches by name: "fifo" is "real", and so on
 }
@@ -109,7 +109,7 @@ func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 }
 
 // records answers GET /viz/records?from=&to=&limit=, and the parameters of [ReadQuery], with up to limit matching
-// records in [from, to) and the record to continue from. It is 410 Gone if the log no longer holds from.
+// records in [from, to) and the record to continue from; 410 Gone if the log no longer holds from.
 func (p Past) records(r *http.Request) (any, error) {
 	log, query := p.Log, r.URL.Query()
 	from, wrongFrom := reply.Number(query, "from", log.Oldest())
@@ -240,7 +240,7 @@ var Limit = Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: 
 	Writes:  []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 	Viewers: sandbox.Viewers, Demo: sandbox.Demo}
 
-// Span is the answer of /viz/timeline: the extent of the log, and what happened when.
+// Span is the answer of /viz/timeline: the extent of the log, and its records over time.
 type Span struct {
 	Log    string `json:"log"`
 	Oldest uint64 `json:"oldest"` // the first record with a picture

@@ -1,4 +1,4 @@
-// The timeline: how much happened when, the anomalies, and the cursor. Over it is a slider, which the pointer drags and
+// The timeline shows activity over time, anomalies and the cursor. Over it is a slider, which the pointer drags and
 // keys move. The timeline also marks a recent event at the ring that its state does not show: a 410 for a client.
 
 import { $, asking, limits, part, pool, put, say, svg, when } from "../dom/dom.js";
