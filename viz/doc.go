@@ -18,9 +18,9 @@
 //   - spacetime: the same records again, a line for each goroutine, an arrow for each hand-over.
 //   - inspector: the parts of the stage in detail. lens: the clients of a foreign server. stories: stories, knobs and
 //     promises. console: requests typed by hand. export: all of this as files.
-//   - frame: the page around them. reply: the form of all answers. dom, lib and log are scripts only: helpers of all
-//     rooms, with api.js, where every request and stream of the page begins; and the feed, recordings, and the fold
-//     that makes a picture of both.
+//   - frame: the page around them. reply: the form of all answers. dom, lib and log are scripts only: helpers for all
+//     rooms, among them api.js, which makes every request of the page; and the feed, recordings, and the fold, which
+//     makes pictures from both.
 //
 // # Goroutines and locks
 //

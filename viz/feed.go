@@ -68,7 +68,7 @@ type viewers struct {
 	found   int
 }
 
-// note takes note of a record.
+// note remembers a record if it is a viewer's request, or the commit of one.
 func (v *viewers) note(r *probe.Record) {
 	switch {
 	case r.Point == probe.RequestReceived && sandbox.OfViewers(r):
@@ -88,7 +88,7 @@ func (v *viewers) have(r *probe.Record) bool {
 
 // ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a returning
 // client, or else new records only. Above the display rate it streams sums, and the records of the followed object
-// (resource, key, rv). It does not notify the rooms of a page of another origin. The stream ends when the client
+// (resource, key, rv). A page of another origin does not count as a viewer. The stream ends when the client
 // disconnects, when the server ends, or with `gone` when the log no longer has the next record.
 func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()

@@ -143,7 +143,7 @@ func TestWhereAFeedBegins(t *testing.T) {
 	for name, test := range map[string]struct {
 		query, lastEventID string
 		event, id, data    string
-		rest               string // the records of the next frame, "" for none
+		rest               string // the records of the next frame; "": none
 	}{
 		"now":                   {"", "", "bookmark", "20", "", ""},
 		"the newest":            {"?since=20", "", "bookmark", "20", "", ""},

@@ -59,8 +59,8 @@ func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subje
 // recountPeriod is how often Run calls recount for stores with objects that the picture does not name.
 const recountPeriod = 15 * framePeriod
 
-// Run folds every framePeriod until ctx is done. Every recountPeriod it recounts the stores for which the picture has
-// room for more names than it knows.
+// Run folds every framePeriod until ctx is done. Every recountPeriod it recounts the stores of which the picture lacks
+// names that it has room for.
 func (f *Pictures) Run(ctx context.Context) {
 	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -125,7 +125,7 @@ func (f *Pictures) foldLocked() bool {
 		records, ok = f.log.Since(f.batch[:0], from, foldBatch)
 	}
 	f.batch = records
-	if len(records) == 0 { // also when the picture is ahead of the log
+	if len(records) == 0 { // no new ones, or the picture is ahead of the log
 		f.frames.Forget(f.log.Oldest())
 		return false
 	}

@@ -69,8 +69,8 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.Serve
 //go:embed */*.js */*.css */*.svg */*.woff2
 var rooms embed.FS
 
-// mediaTypes by file extension. The mime package would use the desktop's table on some systems, which may not have .js
-// as a script; with nosniff a browser then refuses it.
+// mediaTypes maps file extensions to types. The mime package would use the desktop's table on some systems, which may
+// not have .js as a script; with nosniff a browser then refuses it.
 var mediaTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",

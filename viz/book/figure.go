@@ -54,7 +54,7 @@ var (
 			"Distributed AddBlocked HandlerCalled"},
 		14: {takes.LabPrefix + "lost-wish", "WorkAdded WorkGot Reconciled HandlerCalled WorkAdded WorkDone WorkWaited"},
 	}
-	// folds has the index of a chapter's fold with the answer that the first try gives away.
+	// folds has, by chapter, the index of the fold with the answer that the first try gives away.
 	folds = map[int]int{4: 1, 14: 1}
 )
 
@@ -123,7 +123,7 @@ func newAct(t told) (*act, error) {
 }
 
 // indexOf returns the index of a moment of pods, or of no resource, among the records: preferably about the object key,
-// except for a highest counter; -1 if there is none.
+// except for a highest counter; or -1 if there is none.
 func indexOf(records []probe.Record, moment, key string) int {
 	moment, highest := strings.CutSuffix(moment, "^")
 	moment, subject, _ := strings.Cut(moment, "@")

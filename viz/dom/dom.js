@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
  * @typedef {{ [name: string]: Value }} Attributes
  */
 
-// $ returns the first element that matches a selector, which must exist. kind is its class, if that matters.
+// $ returns the first element that matches a selector; there must be one. kind is its class, if that matters.
 /** @template {Element} [T=HTMLElement] @param {string} selector @param {new () => T} [kind] @returns {T} */
 export const $ = (selector, kind) => part(document, selector, kind);
 

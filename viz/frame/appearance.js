@@ -1,6 +1,6 @@
 // Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the current
 // switches. The levels are eight boxes, each of which a click opens, and the full machinery: locks, goroutines, gates,
-// the ring's hands, versions in brackets, the list of promises. Attributes are the same in both.
+// the ring's hands, versions in brackets, the list of promises. Elements have the same attributes at both levels.
 
 import { $, address, part, parts, put, say, when } from "../dom/dom.js";
 

@@ -17,8 +17,8 @@ export function newBanner(stage) {
   const banner = $("#banner");
   let message = "";
   let quiet = 0;
-  let lost = 0; // when the connection was lost
-  let end = ""; // why the program ended
+  let lost = 0; // the time at which the connection was lost
+  let end = ""; // the reason for the program's end
 
   // notice shows a problem until the viewer closes it; a calm message disappears by itself.
   /** @param {string} text @param {boolean} [calm] */

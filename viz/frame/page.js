@@ -98,7 +98,7 @@ const follow = new Follow(resource, () => {
 });
 scene.followed = follow.matches;
 const planner = new Planner(scene, { infos, here, matches: follow.matches, writes: limits.writes });
-// etcd's watch may deliver a change before its writer reports it: a change that leaves etcd has its revision
+// the revision of a change that leaves etcd: etcd's watch may deliver it before its writer reports it
 scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
 const pictured = () => player.state.resources[on.resource]; // the resource on stage

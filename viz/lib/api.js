@@ -55,7 +55,7 @@ export const queryOf = (parts) => new URLSearchParams(Object.entries(parts)
 /** @param {string} url */
 export const text = async (url) => (await send("GET", url)).text();
 
-// split yields the part of an answer before each separator as it arrives; with all, also the part after the last one.
+// split yields the part of an answer before each separator as it arrives; all adds the part after the last one.
 /** @param {Response} response @param {string} separator @param {boolean} [all] */
 export async function* split(response, separator, all = false) {
   const body = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body);

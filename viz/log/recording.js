@@ -182,7 +182,7 @@ function parse(line) {
   }
 }
 
-// hashOf returns the program's name for a file, or "" if the browser cannot hash: on pages neither local nor encrypted.
+// hashOf returns the program's name for a file, or "" if the browser cannot hash, as on unencrypted pages.
 /** @param {ArrayBuffer} bytes */
 async function hashOf(bytes) {
   if (!globalThis.crypto?.subtle) return "";

@@ -30,7 +30,7 @@ const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the fewest records between two pictures
 
-// A Tape is empty at first. Without a source, put brings every record. With one, it keeps few more records than it.
+// A Tape is empty at first. Without a source, put brings every record. With one, it keeps little more than the source.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {
@@ -65,7 +65,7 @@ export class Tape {
     }
   }
 
-  // keep takes a picture, unless another one is close. Unless given, it copies the state: the caller can fold on.
+  // keep takes a picture, unless another one is close. It copies the state, which the caller may fold on, unless given.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;
