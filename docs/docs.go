@@ -1,5 +1,4 @@
-// Package docs carries the documents of the whole into the program, as package chapters does with the course: the book
-// shows them beside the chapters.
+// Package docs embeds the documents about the whole, as package chapters embeds the chapters: the book shows both.
 package docs
 
 import (
@@ -10,12 +9,12 @@ import (
 //go:embed *.md
 var files embed.FS
 
-// Preview is a picture of the stage, for those who are sent a link.
+// Preview is a picture of the stage, for previews of links.
 //
 //go:embed stage-light.png
 var Preview []byte
 
-// Film is ten seconds of the stage, for those who only look.
+// Film is ten seconds of the stage, for visitors who only look.
 //
 //go:embed film-light.png
 var Film []byte

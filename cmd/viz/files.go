@@ -25,8 +25,8 @@ import (
 	"listwatch/viz/frame"
 )
 
-// createOurs creates a file that only its owner may read. It replaces a file of that name that is empty, or that ours
-// recognizes as one that this program wrote. It leaves everything else as it was, and so the target of a link.
+// createOurs creates a file that only its owner may read. It replaces a file of that name if the file is empty, or if
+// ours recognizes it as written by this program. It leaves anything else as it was, including the target of a link.
 func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 	create := func() (*os.File, error) { return os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) }
 	file, err := create()

@@ -37,7 +37,7 @@ type front struct {
 	listener net.Listener
 	handler  http.Handler
 	fail     context.CancelCauseFunc // called if serving breaks
-	log      *log.Logger             // gets what net/http cannot tell a client; nil: the standard logger
+	log      *log.Logger             // for net/http's errors that no client receives; nil: the standard logger
 
 	// open counts each connection, from Accept until net/http closes it or a handler hijacks it, and each handler.
 	open sync.WaitGroup

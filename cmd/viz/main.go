@@ -109,7 +109,7 @@ const (
 	closingEnds = 3000 * time.Millisecond // the program stops waiting for what it closes
 )
 
-// ending makes the program end even if some goroutine does not, and first runs the tasks that have to be done before.
+// ending ends the program even if some goroutine does not end, and runs the tasks that have to be done first.
 type ending struct {
 	clock   clock.Clock // the wall's clock, which no page can stop
 	streams tasks       // each ends the streams of a front
@@ -158,7 +158,7 @@ func (e *ending) await(running <-chan error, d time.Duration) (ended bool, err e
 	}
 }
 
-// tasks are what has to be done before the program ends. The zero value is empty.
+// tasks are the things to do before the program ends. The zero value is empty.
 type tasks struct {
 	mu   sync.Mutex // guards list
 	list []*task

@@ -1,6 +1,6 @@
-// Package machine is the program that every host of listwatch runs: it wires both halves on an etcd, what a viewer does
-// to them, and the page that shows them. It opens no socket or file, handles no signal and starts no process. Its hosts
-// do: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+// Package machine is the program that every host of listwatch runs: it wires together an etcd, both halves, the
+// viewers' controls, and the page. It opens no socket or file, handles no signal and starts no process. Its hosts do:
+// cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
 package machine
 
 import (
@@ -40,7 +40,7 @@ import (
 // begins.
 type Host struct {
 	Etcd Etcd
-	Base *url.URL // the URL at which the client half reaches what Serve serves
+	Base *url.URL // the URL at which the client half reaches the handler of Serve
 
 	// Lines returns HTTP clients for a run's client half, and for the watchers that its viewers open.
 	Lines func() (client, watchers *http.Client)
@@ -232,7 +232,7 @@ func (r *Run) Now() map[string]string { return r.Options.Shown() }
 // Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
-// switchTo returns the function that ends the run and begins one with the options other; nil if they are the same.
+// switchTo returns the function that ends the run and begins one with the options other, or nil if they are the same.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil
@@ -243,8 +243,8 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin sends the next run's options to a run, which receives from next and ends. The error, a 409 about that name of
-// resources, says that the run is ending already.
+// Begin sends the next run's options to a run, which receives from next and ends. If the run is ending already, the
+// error is a 409 that names resources.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:
@@ -265,7 +265,7 @@ type Options struct {
 	MediaType    string            // the encoding of the objects in etcd
 	RingCapacity int               // entries in every history ring; 0: dynamic
 	MaxTraffic   int               // the most changes a second that a viewer may set; 0: the sandbox's own limit
-	LogSize      int               // how many records the log keeps
+	LogSize      int               // records that the log keeps
 	Clock        string            // "real" or [ClockManual]
 	Etcd         string            // "memory": the small etcd; "": a real one
 }
@@ -300,7 +300,7 @@ func StartClocks() (c *Clocks, stop func()) {
 	return c, func() { cancel(); routines.Wait() }
 }
 
-// tellStops reports, until ctx is done, each time that the program goes on after it was stopped as a whole. It learns
+// tellStops reports, until ctx is done, each time that the program goes on after it was stopped as a whole. It receives
 // this from the patience clock, which no viewer can stop.
 func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	for {

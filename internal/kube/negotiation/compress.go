@@ -84,7 +84,7 @@ func (w *Writer) start() {
 	}
 }
 
-// Close writes the rest of the buffer and ends the answer. Call it once, also after an error.
+// Close writes the rest of the buffer and ends the answer. Call it once, even after an error.
 func (w *Writer) Close() (err error) {
 	w.start()
 	if w.kept != nil {

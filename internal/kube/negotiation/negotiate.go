@@ -95,7 +95,7 @@ func target(params map[string]string) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// knownSchema reports whether the server knows a clause's stream and schema version, if there are any.
+// knownSchema reports whether the server supports a clause's stream and schema version, if any.
 func knownSchema(params map[string]string, name string) bool {
 	stream, version := params["stream"], params["sv"]
 	return (stream == "" || stream == "watch" && name == JSON) && (version == "" || version == "v1")
@@ -263,7 +263,7 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 }
 
 // DecodeObject decodes an object, into into if the kinds match, and returns the kind in its data. directive selects the
-// treatment of unknown and duplicate fields: Strict refuses them, Warn (also "") returns warnings, Ignore drops them.
+// treatment of unknown and duplicate fields: Strict refuses them, Warn (or "") returns warnings, Ignore drops them.
 func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
 	serializer := info.Serializer
@@ -304,7 +304,7 @@ func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.
 // maxWarningBytes is the most bytes of warnings in the header of one answer.
 const maxWarningBytes = 4096
 
-// AddWarnings adds to the header of the answer the problems for which the body was not refused.
+// AddWarnings adds a header for each problem that did not cause a refusal, up to maxWarningBytes.
 func AddWarnings(w http.ResponseWriter, problems []error) {
 	size := 0
 	for _, problem := range problems {

@@ -40,7 +40,7 @@ func podRestarts(r *Row) any {
 // podReason sums up a pod in one word. A reason overrides the phase, the containers' states override both, and a
 // deletion overrides everything.
 //
-// Differs: upstream's row also counts sidecars, and says which init container has not finished ("Init:0/2").
+// Differs: upstream's row also counts sidecars, and the init containers that have finished ("Init:0/2").
 func podReason(pod *corev1.Pod) any {
 	reason := cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
 	for _, condition := range pod.Status.Conditions {

@@ -135,8 +135,7 @@ func coreEvent(obj runtime.Object) (*corev1.Event, error) {
 	return event, err
 }
 
-// EventAttrs returns the labels and selectable fields of an event of either group. It has the fields' names in both
-// groups.
+// EventAttrs returns the labels and selectable fields of an event of either group, by the fields' names in both groups.
 func EventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	event, err := coreEvent(obj)
 	if err != nil {
@@ -179,7 +178,7 @@ func eventFields(prefix string, others ...string) (names []string) {
 // EventStrategy is for events of either group.
 type EventStrategy struct{ freely }
 
-// AllowCreateOnUpdate returns true: a reporter that counts an event again need not know whether the event still exists.
+// AllowCreateOnUpdate returns true: a reporter that counts an event again need not check that it still exists.
 func (EventStrategy) AllowCreateOnUpdate() bool { return true }
 
 // Validate requires that the event is in the namespace of its involved object.

@@ -28,7 +28,7 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The version that the server reports, which is the version of the Kubernetes code that the project rewrites.
+// The version that the server reports: that of the Kubernetes code that the project rewrites.
 const (
 	versionMajor      = "1"
 	versionMinor      = "37"

@@ -116,7 +116,7 @@ type patcher struct {
 	option, userAgent string // name the client for the field manager
 	force             bool   // an apply takes fields from other managers
 
-	// From the last attempt.
+	// Set by each attempt.
 	warnings []error
 }
 

@@ -131,7 +131,7 @@ func (m *member) stop() {
 	m.group.Wait()
 }
 
-// config returns the default configuration of package embed, but for the constants above. The quota is etcd's: 2 GiB.
+// config returns the default configuration of package embed, except the constants above. The quota is etcd's: 2 GiB.
 func (e *Etcd) config() config.ServerConfig {
 	d := embed.NewConfig()
 	return config.ServerConfig{

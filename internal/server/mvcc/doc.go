@@ -7,7 +7,7 @@
 // tree is shared with the revision before.
 //
 // The store has no ticker: a lease ends at the first read, write or request for progress after its time. There are no
-// transactions of more than one key, and no delays: a watch sees a commit as soon as its goroutine runs, also when it
+// transactions of more than one key, and no delays: a watch sees a commit as soon as its goroutine runs, even when it
 // resumes from the past.
 //
 // # Goroutines and locks

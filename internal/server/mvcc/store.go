@@ -110,7 +110,7 @@ func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOpti
 	return response.Count, err
 }
 
-// OptimisticPut writes key if its modification revision is still expected; 0: if the key does not exist.
+// OptimisticPut writes key if expected is its modification revision, or if expected is 0 and there is no such key.
 func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
 	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	s.mu.Lock()

@@ -183,7 +183,7 @@ func (w *watcher) offerLocked(made ...revision) {
 	}
 }
 
-// wants reports whether written is in the watch's range; nil is the empty store's.
+// wants reports whether written is in the watch's range; it is nil in an empty store.
 func (w *watcher) wants(written *mvccpb.KeyValue) bool {
 	key := string(written.GetKey())
 	if written == nil || written.ModRevision < w.from {
