@@ -58,7 +58,7 @@ func first(doc string) int {
 	return 0
 }
 
-// Document returns the document called name, such as "WHERE"; nil if there is none.
+// Document returns the document called name, such as "WHERE", or nil if there is none.
 func (b *Book) Document(name string) *Chapter {
 	i := slices.IndexFunc(b.Documents, func(doc *Chapter) bool { return doc.Path == Documents+name })
 	if i < 0 {
@@ -82,8 +82,8 @@ type File struct {
 	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to show
 }
 
-// New renders the chapters of fsys, which is laid out as [chapters.FS], the documents of docs, which may be nil, and
-// the documents that it generates from them. An error in a chapter (an unknown symbol, a dead link) leaves the rest
+// New renders the chapters of fsys, in the layout of [chapters.FS]; the documents of docs, which may be nil; and the
+// documents that it generates from them. An error in a chapter (an unknown symbol, a dead link) leaves the rest
 // readable: the page shows a gap in its place, and [Book.Problems] lists it. New returns an error only for sources that
 // it cannot read at all.
 func New(fsys, docs fs.FS) (*Book, error) {

@@ -131,7 +131,7 @@ func upstreamHTML(list []source.Upstream) string {
 }
 
 // drawing replaces an image with the content of its SVG file. A forge shows the file with its own style, in light or
-// dark. In the book the drawing is part of the page: it has the page's colours, and its parts are parts of the stage.
+// dark. In the book it has the page's colours, and a part under the pointer lights up on the stage.
 func (d *document) drawing(image *ast.Image) {
 	file := string(image.Destination)
 	if path.Ext(file) != ".svg" {

@@ -78,7 +78,7 @@ func highlight(src string) []string {
 	return strings.Split(out.String(), "\n")
 }
 
-// classOf returns the CSS class of a token, "" for none. before is the previous token.
+// classOf returns the CSS class of a token, or "" for none. before is the previous token.
 func classOf(tok token.Token, literal string, before token.Token) string {
 	switch {
 	case tok == token.COMMENT:
@@ -114,7 +114,7 @@ type Site struct {
 	Points map[int]string // the reported points, by line number
 }
 
-// LineOf returns the line that reports a point, 0 if none does.
+// LineOf returns the line that reports a point, or 0 if none does.
 func (s *Site) LineOf(point string) int {
 	for line, reported := range s.Points {
 		if reported == point {

@@ -175,7 +175,7 @@ func spans(text string) string {
 	return strings.Join(pieces, "")
 }
 
-// heading returns the title of a section's page and the section's heading; "" if there is no such section.
+// heading returns the title of a section's page and the section's heading, or "" if there is no such section.
 func (b *Book) heading(at string) (title, heading string) {
 	file, id, _ := strings.Cut(at, "#")
 	for _, page := range slices.Concat(b.Chapters, b.Documents) {

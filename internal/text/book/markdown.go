@@ -61,7 +61,7 @@ var renamed = strings.NewReplacer(
 // render sets the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = []byte(callouts.Replace(string(src)))
-	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // blank lines keep the numbers of the others
+	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // blank, so that later lines keep their numbers
 		return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n")))
 	})
 	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int),
@@ -193,7 +193,7 @@ func (d *document) problem(node ast.Node, format string, args ...any) {
 	d.editor.problem(d.name, line, format, args...)
 }
 
-// RegisterFuncs tells goldmark which nodes document renders.
+// RegisterFuncs registers the nodes that document renders.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }

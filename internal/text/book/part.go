@@ -12,7 +12,7 @@ import (
 type Part struct {
 	Name        string         // the name of the station or the queue on the stage
 	Kind        string         // "queue" where events wait, "kept" where state is, "acts" for what does something
-	words       *regexp.Regexp // matches the words in prose, also in the plural; nil: none
+	words       *regexp.Regexp // matches the words or their plurals in prose; nil: no words
 	code        string         // the name in code
 	First, Last int            // the chapters in which the words mean this part, both included
 }

@@ -108,7 +108,7 @@ func (e *editor) declarations() []Place {
 //	../04-watchcache/README.md#the-walk   /book/04-watchcache#the-walk
 //	dispatch.go                           /book/06-cacher/dispatch.go
 //	../../docs/WHERE.md                   /book/docs/WHERE
-//	../../internal/observe/fold                   none: the words stay, the link goes
+//	../../internal/observe/fold           none: the words stay, the link goes
 //
 // A chapter or file that does not exist is a problem. A walk over all pages checks that the page has the linked place
 // (viz/book_test.go).
@@ -140,7 +140,7 @@ func (d *document) link(node *ast.Link) {
 	}
 }
 
-// address returns the book's address of a file in the repository, "" if the book does not have the file.
+// address returns the book's address of a file in the repository, or "" if the book does not have the file.
 func (d *document) address(target *url.URL) (string, error) {
 	whole := path.Join(path.Dir(d.name), target.Path)
 	fragment := (&url.URL{Fragment: target.Fragment}).String()

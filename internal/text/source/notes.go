@@ -77,8 +77,8 @@ func (t *Tree) scan(group *ast.CommentGroup) []Note {
 	return notes
 }
 
-// documented returns the symbol that a comment is about: the smallest declaration that contains it, or whose doc
-// comment it is; "" if it is between declarations.
+// documented returns the symbol that a comment is about: the smallest declaration that contains it or has it as doc
+// comment, or "" if it is between declarations.
 func (p *Package) documented(file *File, group *ast.CommentGroup) string {
 	symbol, size := "", 0
 	from, to := p.tree.Line(group.Pos()), p.tree.Line(group.End())
@@ -114,8 +114,8 @@ var (
 	upstreamSymbol = regexp.MustCompile(`^(?:\(\*?[A-Za-z_]\w*\)\.|[A-Za-z_]\w*\.)?[A-Za-z_]\w*$`)
 )
 
-// ParseUpstream parses the text behind "Upstream: ". It checks only the form; internal/check/compat checks that the
-// file and the symbol exist in the real modules.
+// ParseUpstream parses the text after "Upstream: ". It checks only the form; internal/check/compat checks that the file
+// and the symbol exist in the real modules.
 func ParseUpstream(text string) (Upstream, error) {
 	where, symbol, named := strings.Cut(text, ": ")
 	if !upstreamPath.MatchString(where) {
@@ -127,7 +127,7 @@ func ParseUpstream(text string) (Upstream, error) {
 	return Upstream{where, symbol}, nil
 }
 
-// URL returns the address of the pinned source on the forge, "" if we do not know its repository. It is for readers:
+// URL returns the address of the pinned source on the forge, or "" if we do not know its repository. It is for readers:
 // the program never fetches it.
 func (u Upstream) URL() string {
 	view := "tree" // for a folder

@@ -109,7 +109,7 @@ func (t *Tree) In(dir string) *Package {
 	return nil
 }
 
-// Holding returns the package that a file belongs to, nil if there is no such file.
+// Holding returns the package that a file belongs to, or nil if there is no such file.
 func (t *Tree) Holding(file string) *Package {
 	for _, pkg := range t.Packages {
 		if slices.ContainsFunc(pkg.Files, func(f *File) bool { return f.Path == file }) {
@@ -122,7 +122,7 @@ func (t *Tree) Holding(file string) *Package {
 // Line returns the line number of a position in one of the tree's files.
 func (t *Tree) Line(pos token.Pos) int { return t.fset.Position(pos).Line }
 
-// Lines returns the whole lines of the file between two positions, and so a comment behind the last brace.
+// Lines returns the whole lines of the file between two positions, including a comment after the last brace.
 func (f *File) Lines(from, to token.Pos) string {
 	first := bytes.LastIndexByte(f.Src[:from-f.AST.FileStart], '\n') + 1
 	rest, _, _ := bytes.Cut(f.Src[to-f.AST.FileStart:], []byte("\n"))
