@@ -13,7 +13,7 @@ import (
 // within it. Writing a state costs as much as folding a thousand records, and more with a thousand watchers.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd times the usual number of records is the most that lies between two keyframes when records come too fast.
+// crowd is the most records between two keyframes when records come too fast, as a multiple of the usual number.
 const crowd = 8
 
 // maxKeyframes is how many bytes all keyframes together may have: a picture of ten thousand watchers has ten megabytes.

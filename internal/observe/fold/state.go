@@ -34,7 +34,7 @@ type State struct {
 type Resource struct {
 	Stations map[string]*Station `json:"stations"` // by name
 	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open now, and those that exist always
-	Points   map[string]uint64   `json:"points"`   // how often each point was reported
+	Points   map[string]uint64   `json:"points"`   // the number of reports of each point
 	Ring     Ring                `json:"ring"`
 	Shelves  map[string]*Shelf   `json:"shelves"` // by ShelfName: "store/cacher", "indexer/informer"
 	// Waits are the waits that have begun and not ended, the oldest first, by point and subject ("InputBlocked w3").
@@ -88,7 +88,7 @@ type Subject struct {
 	Fill int64 `json:"fill,omitempty"`
 }
 
-// Said returns the text called name of the subject's last record of a point, "" if there is none.
+// Said returns the named text of the subject's last record of a point, or "" if there is none.
 func (sub *Subject) Said(point probe.Point, name probe.Field) string {
 	return sub.Texts[point.String()].Get(name)
 }
@@ -122,7 +122,7 @@ type Ring struct {
 	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), the oldest first
 }
 
-// Wait is one goroutine that waits: which one, since when, and for what.
+// Wait is the wait of one goroutine, with its start and its reason.
 type Wait struct {
 	Seq     uint64 `json:"seq"` // the record with which the wait began
 	T       int64  `json:"t"`   // the time of that record

@@ -3,7 +3,7 @@
 //
 // Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. Doing only one would mislead: with the
 // gate closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,
-// all that does not wait for time runs on. A user can still start the clock while the gate is closed, and see what that
+// whatever does not wait for time runs on. A user can still start the clock while the gate is closed, and see what that
 // does: the watcher that does not keep up is evicted.
 //
 // A held world that its holder has forgotten looks like a broken program, so a watchdog resumes it: when no page has
@@ -63,7 +63,7 @@ type World struct {
 	attending  int           // open pages
 	seen       time.Time     // when the last page was closed or the last command came, on the patience clock
 	unattended time.Duration // the watchdog's wait after seen
-	letGo      string        // why the watchdog resumed the world, "" if it did not
+	letGo      string        // the watchdog's reason to resume the world; "" if it did not
 }
 
 // New returns a world that is not held.
@@ -109,7 +109,7 @@ func (w *World) Release() {
 	w.runOnLocked()
 }
 
-// ReleaseAt opens the gate for a station or one subject there, also while the world is held.
+// ReleaseAt opens the gate for a station or one subject there, even while the world is held.
 func (w *World) ReleaseAt(s probe.Query) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *World) Step(hop probe.Query) int {
 }
 
 // SetPaused stops the clock or lets it run. In a held world this lasts only as long as the hold: afterwards the clock
-// is what it was before.
+// is as it was before.
 func (w *World) SetPaused(paused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,9 +303,9 @@ type walk struct {
 	probe.Query // the walk's subject: an object or a version, in a resource
 }
 
-// Walk moves an object or a version to its next point at which a goroutine is held and which the log records. If the
-// object waits in a queue, Walk releases the goroutine that will take it, and no other. ends is why the walk ended
-// elsewhere than at a point. The only error is ctx's.
+// Walk moves an object or a version to its next recorded point at which a goroutine is held. If the object waits in a
+// queue, Walk releases the goroutine that will take it, and no other. ends is the reason if the walk did not end at a
+// point. The only error is ctx's.
 func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (ends string, err error) {
 	return (&walk{log, what}).run(ctx, w)
 }
@@ -347,7 +347,7 @@ func (w *walk) has(key string, rv uint64) bool {
 	return w.Key != "" && probe.ObjectKey(key) == probe.ObjectKey(w.Key) || w.RV != 0 && rv == w.RV
 }
 
-// newest returns the newest record at which a goroutine is held with the walked object, 0 if there is none.
+// newest returns the newest record at which a goroutine is held with the walked object, or 0 if there is none.
 func (w *walk) newest(status *Status) (seq uint64) {
 	for _, each := range status.Waiting {
 		if w.has(each.Key, each.RV) {
@@ -367,7 +367,7 @@ func (w *walk) ran(began uint64) bool {
 	return false
 }
 
-// inFront returns the held goroutine that comes next on the path after the walked object, nil if there is none.
+// inFront returns the held goroutine that comes next on the path after the walked object, or nil if there is none.
 func (w *walk) inFront(status *Status) (first *probe.Waiting) {
 	last := w.log.Last()
 	var at probe.Point // the point of the walked object's newest record

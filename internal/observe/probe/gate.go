@@ -25,9 +25,8 @@ import (
 // or act at the station. A goroutine that brings something there belongs to the station before; the full queue stops
 // it, not the gate.
 //
-// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), that begins a wait, or
-// that passes for another reason ([Info].Passes). It holds no request that only reads: a reader is not part of the held
-// world.
+// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), begins a wait, or passes
+// for another reason ([Info].Passes). It holds no request that only reads: a reader is not part of the held world.
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
@@ -38,8 +37,8 @@ type Gate struct {
 	mu      sync.Mutex // guards the fields below; nothing is called while it is held
 	world   bool       // whether the whole world is held
 	ended   bool       // whether the gate is open for good
-	gates   []Query    // where the gate is closed, whether or not the world is held
-	opened  []Query    // where the gate is open although the world is held
+	gates   []Query    // the stations closed on their own, whether or not the world is held
+	opened  []Query    // the stations that are open although the world is held
 	waiting []*waiter  // the paused goroutines in the order in which they came
 }
 
@@ -52,7 +51,7 @@ type waiter struct {
 }
 
 // Holdable reports whether a goroutine can be held at the point. A goroutine that is about to wait for room or for a
-// taker is not held on top of that, because the moment announces a wait.
+// taker is not held on top of that.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	onOther := info.Waits == ForRoom || info.Waits == ForTaker
@@ -65,10 +64,10 @@ func onlyLooks(r *Record) bool {
 	return (r.Point == RequestReceived || r.Point == RequestAnswered) && r.Texts.Get(FieldMethod) == "GET"
 }
 
-// Hold closes the gate for the whole world, and so for stations that were opened on their own.
+// Hold closes the gate for the whole world, including stations opened on their own.
 func (g *Gate) Hold() { g.change(func() { g.world, g.opened = true, nil }) }
 
-// Unhold lets the world go. Stations that were closed on their own stay closed.
+// Unhold resumes the world. Stations that were closed on their own stay closed.
 func (g *Gate) Unhold() { g.change(func() { g.world, g.opened = false, nil }) }
 
 // Release opens the gate for every goroutine.
@@ -123,7 +122,7 @@ func (g *Gate) wait(r Record) {
 	}
 }
 
-// enter returns a waiter whose passed channel the goroutine must await, nil if it may continue.
+// enter returns a waiter whose passed channel the goroutine must await, or nil if it may continue.
 func (g *Gate) enter(r Record) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()

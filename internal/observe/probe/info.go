@@ -81,8 +81,8 @@ const (
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
-// subject. A wait for a key or a version ends with a record of the same one. A goroutine that might have to wait for a
-// channel tries first, and reports only if that fails, so a channel that has room costs nothing.
+// subject. A wait for a key or a version ends with a record of the same one. At a channel, a goroutine first tries
+// without waiting, and reports only if that fails: so a channel with room costs nothing.
 type Info struct {
 	Name    string  `json:"name"`    // the name of the Go constant
 	Station Station `json:"station"` // the place on the path
@@ -100,7 +100,7 @@ type Info struct {
 	Holds   Words  `json:"holds,omitempty"`
 	Until   Words  `json:"until,omitempty"`   // if Waits: the points that end the wait
 	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine
-	Passes  string `json:"-"`                 // why the gate never holds here, if not for a lock; "" if it may
+	Passes  string `json:"-"`                 // the reason, other than a lock, why the gate never holds here; "": none
 	Anomaly bool   `json:"anomaly,omitempty"` // the page always draws it singly, never merged
 	Routine bool   `json:"-"`                 // happens to every event at every watcher: a quiet lane leaves it out
 	Fact    string `json:"fact"`              // the fact that holds at this moment
@@ -172,15 +172,15 @@ func Points() []Point {
 	return all
 }
 
-// blanks match the places that [Info].Says leaves for values: a name and, behind it, the noun that the number counts.
+// blanks match the places that [Info].Says leaves for values: a name and, after it, the noun that the number counts.
 // parts match what a sentence loses if a blank in it stays empty.
 var (
 	blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
 	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
 )
 
-// The words that a sentence loses if a record is about no object, as records of bookmarks are, or has no version, as an
-// ERROR.
+// The words that a sentence loses if a record is about no object, such as a bookmark's, or has no version, such as an
+// ERROR's.
 var (
 	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
 	withoutRV  = strings.NewReplacer(" at {rv}", "")
@@ -242,7 +242,7 @@ func (r *Record) has(values string) bool {
 	return true
 }
 
-// Field returns the record's number or text called name, "" if there is none.
+// Field returns the record's number or text called name, or "" if there is none.
 func (r *Record) Field(name Field) string {
 	for i, arg := range r.Point.Info().Args.List() {
 		if arg == string(name) {
@@ -272,7 +272,7 @@ func (r *Record) Anomaly() bool {
 // gone is the HTTP status of the answer to a list at a version that history no longer holds.
 const gone = 410
 
-// ObjectKey returns the "namespace/name" under which the client half knows an object, given the key of either half:
+// ObjectKey returns the "namespace/name" that the client half uses for an object, given the key of either half:
 // "/registry/pods/default/a" and "default/a" both give "default/a". Keys of services have one folder more.
 func ObjectKey(key string) string {
 	rest, ok := strings.CutPrefix(key, "/")

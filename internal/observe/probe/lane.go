@@ -11,7 +11,7 @@ import (
 const (
 	// LoudLanes is how many lanes of a resource are loud in the program, whether anyone looks at them or not.
 	LoudLanes = 32
-	// MaxCrowd is the largest number of watchers whose lengths a [CrowdLookedAt] holds.
+	// MaxCrowd is the largest number of watchers that one [CrowdLookedAt] covers.
 	MaxCrowd = 5000
 )
 

@@ -77,8 +77,8 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 // from another log begins again.
 func (l *Log) ID() string { return l.id }
 
-// Names returns the names of the watchers' clients, including watchers whose records have left the log. The log learns
-// a name from the record that opens a stream; its owner adds the names of streams that opened before the first record.
+// Names returns the names of the watchers' clients, including watchers whose records have left the log. The log takes a
+// name from the record that opens a stream; its owner adds the names of streams that opened before the first record.
 func (l *Log) Names() *Names { return l.names }
 
 func (l *Log) now() time.Duration { return l.clock.Since(l.start) }
@@ -162,7 +162,7 @@ func (l *Log) Gate() *Gate { return &l.gate }
 // Size returns how many records the log keeps.
 func (l *Log) Size() int { return int(l.size) }
 
-// Last returns the sequence number of the newest record, 0 if there is none.
+// Last returns the sequence number of the newest record, or 0 if there is none.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

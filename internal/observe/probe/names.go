@@ -57,7 +57,7 @@ func AgentOf(agent string) string {
 }
 
 // Texts are a record's texts, by name: hostile input, to be escaped wherever it is shown. They are one string of
-// alternating names and texts, sorted by name, with a NUL behind each. So a record without texts costs no more than an
+// alternating names and texts, sorted by name, with a NUL after each. So a record without texts costs no more than an
 // empty string, and == compares two records.
 type Texts string
 
@@ -110,7 +110,7 @@ func (t Texts) All() iter.Seq2[Field, string] {
 	}
 }
 
-// Get returns the text called name, "" if there is none.
+// Get returns the text called name, or "" if there is none.
 func (t Texts) Get(name Field) string {
 	for each, text := range t.All() {
 		if each == name {

@@ -1,7 +1,7 @@
 package probe
 
-// points declares every point, one row each, in path order behind Unknown: the server half from the request to the
-// wire, then the client half back to a write. `make generate` writes the constants and their docs from the rows.
+// points declares every point, one row each, in path order after Unknown: the server half from the request to the wire,
+// then the client half back to a write. `make generate` writes the constants and their docs from the rows.
 var points = [...]Info{
 	{Name: "Unknown", Station: HTTP, Op: Mark, // point 0
 		Passes: "no line reports it: only recordings hold it",

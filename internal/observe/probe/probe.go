@@ -12,9 +12,9 @@
 // # Concurrency
 //
 // A [Probe] is immutable and may be used from any goroutine. A nil *Probe is legal everywhere and does nothing. The
-// order of the [Log] is the order in which At was called, which for two goroutines that meet at a channel is not always
-// the order in which they met: the log may have a receive before its send. Moments declared as Locked are reported
-// under the lock that orders them, so their order is the order of the facts.
+// order of the [Log] is the order of the calls of At. Two goroutines that meet at a channel may call it in either
+// order: the log may have a receive before its send. Moments declared as Locked are reported under the lock that orders
+// them, so their order is the order of the facts.
 package probe
 
 import (
@@ -56,7 +56,7 @@ func (p *Probe) Subject(id string) *Probe {
 	return &Probe{log: p.log, resource: p.resource, subject: id}
 }
 
-// ID returns the probe's subject, "" if the probe is nil.
+// ID returns the probe's subject, or "" if the probe is nil.
 func (p *Probe) ID() string {
 	if p == nil {
 		return ""
@@ -90,7 +90,7 @@ func (p *Probe) Text(point Point, text, key string, rv uint64, args ...int) {
 }
 
 // Texts is Text for a moment with several texts, in the order in which the point declares their names. It returns the
-// record's number, 0 if the probe is nil or the log leaves the moment out.
+// record's number, or 0 if the probe is nil or the log leaves the moment out.
 func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args ...int) uint64 {
 	if p == nil {
 		return 0
@@ -124,7 +124,7 @@ func cutKey(key string) string {
 	return strings.Clone(key[:MaxKey])
 }
 
-// report returns the record's number, 0 if the log leaves the moment out.
+// report returns the record's number, or 0 if the log leaves the moment out.
 func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint64, args []int) uint64 {
 	if p.lane != nil && p.lane.drops(point, typ) {
 		return 0
@@ -148,8 +148,8 @@ func (p *Probe) put(point Point, typ string, texts Texts, key string, rv uint64,
 	return p.log.put(p.log.now(), point, p.resource, p.subject, typ, texts, key, rv, args)
 }
 
-// Probed is a value on whose behalf others report: a WatchServer has its watcher only as a watch.Interface, but has to
-// report from whose result channel it received.
+// Probed is a value on whose behalf others report: a WatchServer has its watcher only as a watch.Interface, but its
+// records must name the watcher.
 type Probed interface {
 	// Probe returns the probe of the value, which may be nil.
 	Probe() *Probe
@@ -170,7 +170,7 @@ func WithRequest(ctx context.Context, seq uint64) context.Context {
 	return context.WithValue(ctx, requestKey{}, int(seq))
 }
 
-// RequestOf returns the number of the RequestReceived of the request that ctx belongs to, 0 if there is none.
+// RequestOf returns the number of the RequestReceived of the request that ctx belongs to, or 0 if there is none.
 func RequestOf(ctx context.Context) int {
 	seq, _ := ctx.Value(requestKey{}).(int)
 	return seq

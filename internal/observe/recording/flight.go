@@ -48,7 +48,7 @@ type Flight struct {
 	broken  uint64    // the record of the newest breach that was looked at
 	files   int       // files that were saved
 	failing bool      // whether the last file could not be saved, which Say has received
-	resting time.Time // when the next file may be saved
+	resting time.Time // the time from which the next file may be saved
 }
 
 // Run watches the log until ctx is done. Call it once.
@@ -111,7 +111,7 @@ func (f *Flight) due() (first trigger) {
 	return first
 }
 
-// reason returns a sentence about a fault that people will ask about afterwards, "" if the record is of no such fault.
+// reason returns a sentence about a fault that people will ask about afterwards, or "" if the record is about none.
 func (f *Flight) reason(r *probe.Record) string {
 	switch point := r.Point; {
 	case point == probe.FrameWritten && r.Anomaly(): // an ERROR event, as after 410

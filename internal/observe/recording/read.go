@@ -48,7 +48,7 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
-// Begins reports whether a file begins like a recording. It does so for a recording that was cut off, too.
+// Begins reports whether a file begins like a recording. A recording that was cut off does, too.
 func Begins(file io.Reader) bool {
 	zipped, err := gzip.NewReader(file)
 	if err != nil {
@@ -182,8 +182,8 @@ func (l *lineReader) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// places returns, for each point whose args the recording's table declares otherwise than this program, where that
-// table has each arg of this program, -1 if nowhere.
+// places returns, for each point whose args the recording's table declares otherwise than this program, the index there
+// of each of this program's args, or -1.
 func (h *Header) places() map[probe.Point][]int {
 	places := map[probe.Point][]int{}
 	for name, args := range h.Table {

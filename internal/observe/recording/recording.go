@@ -32,7 +32,7 @@ import (
 const Version = 1
 
 const (
-	interval = 100 * time.Millisecond // how often a writer looks at the log
+	interval = 100 * time.Millisecond // between a writer's looks at the log
 	batch    = 4096                   // records folded at once
 )
 
@@ -40,8 +40,8 @@ const (
 type Header struct {
 	Format   string    `json:"format"` // "listwatch recording"
 	Version  int       `json:"version"`
-	Started  time.Time `json:"started"`            // when the recording was begun, in UTC
-	Reason   string    `json:"reason,omitempty"`   // why the recording was made, if not for -record
+	Started  time.Time `json:"started"`            // the beginning of the recording, in UTC
+	Reason   string    `json:"reason,omitempty"`   // the reason for the recording, if not -record
 	Revision string    `json:"revision,omitempty"` // the source's version, if the build has it
 	// Table maps each point's name to the names of its args. A reader whose points or orders of args differ arranges
 	// the args by it. nil: the reader's own table applies.

@@ -25,7 +25,7 @@ type Rule struct {
 
 // checking is the state of one rule for one resource.
 type checking interface {
-	// check takes the next record, and returns a sentence about its fault, "" if it has none.
+	// check takes the next record, and returns a sentence about its fault, or "" if it has none.
 	check(r *probe.Record) string
 }
 

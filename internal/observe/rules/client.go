@@ -83,7 +83,7 @@ func (s *storeFirst) check(r *probe.Record) string {
 	return ""
 }
 
-// of returns the state of an informer's store, new if there is none.
+// of returns the state of an informer's store, or a new one if there is none.
 func (s *storeFirst) of(informer string) *localStore {
 	store := s.stores[informer]
 	if store == nil {

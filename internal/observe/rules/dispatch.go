@@ -58,7 +58,7 @@ func (o *oneWriter) interrupted(r *probe.Record) string {
 }
 
 // noGap is rule 2. The cacher must hand a watcher without selectors every event below its key, from its registration
-// on. A watcher that misses an event may be about to end; if it is handed a later event, it was not.
+// on. A watcher that misses an event may be about to end; a later event proves that it was not.
 type noGap struct {
 	watchers map[string]*recipient
 	current  *probe.Record // the dispatch in progress

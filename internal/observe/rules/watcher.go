@@ -12,7 +12,7 @@ type each[S any] struct {
 	of   map[string]*S
 }
 
-// at takes the next record and returns the memory of its subject, nil if there is none.
+// at takes the next record and returns the memory of its subject, or nil if there is none.
 func (e *each[S]) at(r *probe.Record) *S {
 	if e.of == nil {
 		e.of = map[string]*S{}
@@ -51,7 +51,7 @@ func (h *honestBookmarks) check(r *probe.Record) string {
 }
 
 // eventTypes is rule 5, as far as one stream shows it: an added object was not there before, and a changed or deleted
-// one was. The rule knows nothing of an object before its first event in the stream.
+// one was. The rule accepts any type for the first event of an object in the stream.
 type eventTypes struct {
 	each[map[string]bool] // by key, whether the watcher has the object
 }
@@ -73,7 +73,7 @@ func (e *eventTypes) check(r *probe.Record) string {
 }
 
 // maxUnread is how many events of a watcher the rule remembers until the server reports that it received them. Beyond
-// that it stops following the watcher, whose server seems to report nothing.
+// that it stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 
 // deletedVersions is rule 6. A watcher reports the event's version; the server that reads from it reports the version

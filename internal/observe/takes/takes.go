@@ -35,7 +35,7 @@ const Suffix = ".lw.gz"
 // Take is one recording that is built into the program.
 type Take struct {
 	Name  string // the name of the file, without [Suffix]
-	Title string // what happens in it
+	Title string // its events, in one line
 	Key   string // the object that the take is about
 }
 
@@ -82,8 +82,7 @@ func Find(name string) (take Take, ok bool) {
 	return Take{Name: name}, err == nil
 }
 
-// Lab returns the id of the lab with whose broken version the take was recorded, "" if it was recorded with the code as
-// it is.
+// Lab returns the id of the lab with whose broken version the take was recorded, or "" if that was the code as it is.
 func (t Take) Lab() string {
 	id, broken := strings.CutPrefix(t.Name, LabPrefix)
 	if !broken {

@@ -140,7 +140,7 @@ func (ts *timers) add(t *timer) {
 	*ts = slices.Insert(*ts, at, t)
 }
 
-// remove reports whether the timer was there.
+// remove removes a timer, and reports whether it was there.
 func (ts *timers) remove(t *timer) bool {
 	i := slices.Index(*ts, t)
 	if i < 0 {

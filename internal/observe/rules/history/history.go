@@ -1,6 +1,6 @@
 // Package history computes the events that a watch has to deliver. It is for tests that write objects: no program
 // imports it. A log cannot show whether a watcher has seen everything, because it does not record what a selector would
-// have matched; a test that wrote the objects knows.
+// have matched; a test that wrote the objects can.
 //
 // [History.Events] is a pure function from a history, a predicate and a start to the events. Its logic is one line: an
 // event's type follows only from whether the object matched before and matches now.
@@ -41,7 +41,7 @@ func (h *History) Write(rv uint64, key, state string) {
 	*h = append(*h, Version{rv, key, h.Newest(key), state})
 }
 
-// Newest returns the state of the object at key, "" if there is none.
+// Newest returns the state of the object at key, or "" if there is none.
 func (h History) Newest(key string) string {
 	for _, v := range slices.Backward(h) {
 		if v.Key == key {
