@@ -38,7 +38,7 @@ var ErrEnds = errors.New(weEnded)
 // goroutines read.
 //
 // The proxy reads the answer's body from the exchange, and writes each piece to the client before the next Read. The
-// exchange parses the pieces of a watch only in that next Read, and so delays no event.
+// exchange parses the pieces of a watch only in that next Read, so it delays no event.
 type exchange struct {
 	lens          *Lens
 	*request      // guarded by the lens, except for Ask, which never changes; only this goroutine sets status
@@ -86,7 +86,7 @@ func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error
 		"the lens cannot reach %s: %v; is kubectl proxy still running?", x.lens.transport.Server().Host, err))
 }
 
-// answered saves the header's facts about the answer.
+// answered saves the status of an answer, and the facts in its header.
 func (x *exchange) answered(status int, header http.Header) {
 	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
 	l, r := x.lens, x.request

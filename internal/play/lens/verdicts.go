@@ -27,8 +27,8 @@ type judged struct {
 
 // Thresholds of the verdicts.
 const (
-	// pollsWithin is the time between two lists of a poll: rarer lists cost little. All remembered requests are lists,
-	// because a command, such as helm, may list several times, and people repeat commands.
+	// pollsWithin is the longest mean time between the lists of a poll: rarer ones cost little. A few lists are no
+	// poll: a command, such as helm, may list several times, and people repeat commands.
 	pollsWithin = 2 * time.Minute
 	minGone     = 3               // watches in a row from the same stale version
 	silentFor   = 2 * time.Minute // longer than any client's backoff

@@ -39,7 +39,7 @@ func (w *world) knobs() string {
 	return fmt.Sprintf("%+v", state)
 }
 
-// podNames returns the keys of the stored pods, also after the pipeline has ended.
+// podNames returns the keys of the stored pods, even after the pipeline has ended.
 func (w *world) podNames(t *testing.T) (names []string) {
 	t.Helper()
 	list := require.Value(w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{}))(t)

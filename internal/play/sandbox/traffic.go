@@ -265,7 +265,7 @@ func (d *demo) act(ctx context.Context) {
 	d.step++
 	switch {
 	case len(living) < demoPods:
-		d.made++ // also if the pod exists already: the next act tries the next number
+		d.made++ // even if the pod exists already: the next act tries the next number
 		_ = d.client.Post().Resource("pods").Namespace(metav1.NamespaceDefault).Body(demoPod(d.made)).Do(ctx).Error()
 	case d.step%2 == 0:
 		d.relabel(ctx, &living[d.step%len(living)])

@@ -59,7 +59,7 @@ type WatcherInfo struct {
 	ID        string         `json:"id"`
 	UserAgent string         `json:"userAgent"` // in its requests' headers
 	Options   WatcherOptions `json:"options"`
-	Error     string         `json:"error,omitempty"` // why the watch is not open at present; "": it is open
+	Error     string         `json:"error,omitempty"` // the reason if the watch is not open; "": it is open
 }
 
 // watchers are the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the

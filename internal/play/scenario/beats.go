@@ -26,7 +26,7 @@ type Range struct {
 	Seen     string `json:"seen"`               // [Beat.Seen] with the values of that record
 }
 
-// facts has what patterns need to know about a story's earlier records.
+// facts has the facts about a story's earlier records that patterns need.
 type facts struct {
 	story *Story
 	added map[string]uint64 // numbers of the watchers' registration records

@@ -192,7 +192,7 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 }
 
 // TestStoriesWithEtcdAheadOfTheInformer plays the stories about servers in a world in which another resource was
-// written last. Etcd is then ahead of the informer's version, and a new server does not know the versions before its
+// written last. Etcd is then ahead of the informer's version, and a new server does not have the versions before its
 // own list.
 func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 	for _, each := range All {
