@@ -273,7 +273,7 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 }
 
 // TestNothingIsCutInTheDefaultView looks at the demo under traffic, with versions of six digits: every name and every
-// version is whole, also in a ring of few cells.
+// version is whole, even in a ring of few cells.
 func TestNothingIsCutInTheDefaultView(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

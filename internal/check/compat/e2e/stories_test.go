@@ -17,7 +17,7 @@ type told struct {
 	Beats []struct {
 		Look           []probe.Station
 		Question       *struct{ Answers []string }
-		Seen, At, Text string // what its picture must show
+		Seen, At, Text string // the texts that its picture must show
 	}
 	Recorded []struct{ From, To, Behind uint64 }
 }

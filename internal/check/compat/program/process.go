@@ -147,7 +147,7 @@ func BuildOf(tb testing.TB, dir, source string) string {
 	return require.Value(build(dir, source, false))(tb)
 }
 
-// build does the work of BuildOf, also for race builds. go build leaves an up-to-date binary alone.
+// build builds the binary, with the race detector if race. go build leaves an up-to-date binary alone.
 func build(dir, source string, race bool) (string, error) {
 	name := path.Base(source)
 	if strings.HasPrefix(source, ".") {
@@ -165,7 +165,7 @@ func build(dir, source string, race bool) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	// Tests of several packages run at once and want the same file.
+	// Tests of several packages run at once and need the same file.
 	lock, err := fileutil.LockFile(filepath.Join(folder, name+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("lock the binary of %s: %w", name, err)

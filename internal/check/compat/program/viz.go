@@ -19,7 +19,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits every wait, also on a busy machine. cmd/viz tests in a bubble's time how soon the program is ready
+// HangsAfter limits every wait, even on a busy machine. cmd/viz tests in a bubble's time how soon the program is ready
 // and ends.
 const HangsAfter = 5 * time.Minute
 

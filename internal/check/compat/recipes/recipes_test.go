@@ -84,8 +84,8 @@ var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", 
 	"WatchChanError", "CacherNotReady"}
 
 // TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod.
-// While kubectl waits, the program stands at a breakpoint in etcd for longer than etcd itself would wait; kubectl must
-// not notice, nor any watcher, stream or reflector.
+// While kubectl waits, the program is stopped at a breakpoint in etcd for longer than etcd itself would wait; kubectl
+// must not notice, nor any watcher, stream or reflector.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	t.Parallel()
 	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })

@@ -147,7 +147,7 @@ func (w *writer) find(ctx context.Context, name string) (*corev1.ConfigMap, erro
 }
 
 // watcher is a raw watch that resumes: it lists, watches from the list's version, resumes from the newest version it
-// knows when the stream breaks, and lists again only if that version is too old.
+// has seen when the stream breaks, and lists again only if that version is too old.
 type watcher struct {
 	// Set before run, never changed.
 	*view

@@ -18,7 +18,7 @@ import (
 // patience is how long the tests wait for what must happen.
 const patience = 30 * time.Second
 
-// supportsEverything replaces upstream's check of etcd's features, also where there is no etcd.
+// supportsEverything replaces upstream's check of etcd's features, even where there is no etcd.
 type supportsEverything struct {
 	realfeature.FeatureSupportChecker
 }

@@ -48,7 +48,7 @@ func (s *script) open() watch.Interface {
 	return s.live
 }
 
-// write changes pod i. If told is false, the watch has broken, and no cache learns of the change.
+// write changes pod i. If told is false, the watch has broken, and no cache receives the change.
 func (s *script) write(i int, told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
