@@ -1,5 +1,5 @@
-// The zoom: the whole path, or the stations that a story or a presenter is about. The camera moves to those and the
-// others are dimmed. The glyphs stay the same.
+// The zoom shows the whole path, or the stations that a story or a presenter is about: the camera moves to those, and
+// the others are dimmed. The glyphs stay the same.
 
 import { $, put } from "../dom/dom.js";
 
