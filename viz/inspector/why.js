@@ -1,5 +1,5 @@
-// Why is this blocked: the chain of waits from any queue to the goroutine that can end them, as a function of the
-// picture at the cursor. Nothing here uses the document.
+// The chain of waits: from any queue to the goroutine that can end them, as a function of the picture at the cursor.
+// Nothing here uses the document.
 
 import { namesOf, objectKey, youngest } from "../log/fold.js";
 

@@ -94,7 +94,7 @@ export class Hold {
     for (const glyph of parts(document, "[data-gate-at]")) this.showGate(glyph, status);
   }
 
-  // open opens or closes the panel, as happens by itself when something is held, or nothing any more.
+  // open opens or closes the panel. The page does so by itself when the program is held or resumed.
   /** @param {boolean} on */
   open(on) {
     this.panel.hidden = !on;
