@@ -189,7 +189,7 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, ask(ui, "GET", "/viz/told?rv=none", "").Code, "a version that is no number")
 }
 
-// TestTheHistoryNamesTheClient, even if its stream opened before the log's first record.
+// The history names the client even if its stream opened before the log's first record.
 func TestTheHistoryNamesTheClient(t *testing.T) {
 	opened := func(seq uint64, watcher, text string) probe.Record {
 		return probe.Record{Seq: seq, Point: probe.WireOpened, Resource: "pods", Subject: watcher,

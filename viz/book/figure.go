@@ -89,7 +89,7 @@ func newFigure(chapter int) (*figure, error) {
 	return &figure{act: *main, Try: try, Fold: folds[chapter]}, err
 }
 
-// newAct finds the moments of t in its recording. It returns nil for an unknown recording, an error for a missing
+// newAct finds the moments of t in its recording. It returns nil for an unknown recording, and an error for a missing
 // moment.
 func newAct(t told) (*act, error) {
 	take, ok := takes.Find(t.take)

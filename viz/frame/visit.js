@@ -21,7 +21,7 @@ import { Tape } from "../log/tape.js";
  * @property {(words: string) => void} tell shows words for a moment
  * @property {(problem: unknown) => void} trouble
  * @property {(recording: string) => void} leave leaves the program
- * @property {() => void} reopen after leave
+ * @property {() => void} reopen returns to the program
  * @property {(switches: page.Switches) => void} switched
  */
 
