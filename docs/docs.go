@@ -1,4 +1,4 @@
-// Package docs embeds the documents about the whole, as package chapters embeds the chapters: the book shows both.
+// Package docs embeds the documents of this folder, as package chapters embeds the chapters: the book shows both.
 package docs
 
 import (

@@ -255,7 +255,7 @@ func (r *Row) field(path string) any {
 	return value
 }
 
-// show returns a cell with the value of a field; the value of otherwise if the object lacks the field.
+// show returns a cell with the value of a field, or with otherwise if the object lacks the field.
 func show(path string, otherwise any) func(*Row) any {
 	return func(r *Row) any {
 		if value := r.field(path); value != nil && value != "" {

@@ -162,7 +162,7 @@ func SetPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	status.Conditions = append(status.Conditions, condition)
 }
 
-// defaultPod sets missing fields, so that no reader of a pod needs the defaults.
+// defaultPod sets missing fields, so that readers of a pod need not supply them.
 func defaultPod(pod *corev1.Pod) {
 	defaultPodSpec(&pod.Spec)
 	setDefault(&pod.Spec.EnableServiceLinks, new(corev1.DefaultEnableServiceLinks))

@@ -100,8 +100,8 @@ func streamOf(ctx context.Context) string {
 	return fmt.Sprint(map[string][]string(sent))
 }
 
-// FailWatches ends every watch with an error of this text, like an etcd that loses its leader. The texts of etcd's
-// errors become these errors: try rpctypes.ErrGRPCNoLeader.
+// FailWatches ends every watch with an error of this text, like an etcd that loses its leader. The text of one of
+// etcd's errors makes that error: try rpctypes.ErrGRPCNoLeader.
 func (s *Store) FailWatches(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
