@@ -11,7 +11,7 @@ import (
 // lights the part in its mini-stage while the reader points at the word, or the other way round.
 type Part struct {
 	Name        string         // the name of the station or the queue on the stage
-	Kind        string         // "queue" where events wait, "kept" where state is, "acts" for what does something
+	Kind        string         // "queue" where events wait, "kept" where state is, "acts" for what is active
 	words       *regexp.Regexp // matches the words or their plurals in prose; nil: no words
 	code        string         // the name in code
 	First, Last int            // the chapters in which the words mean this part, both included
