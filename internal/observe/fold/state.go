@@ -41,7 +41,7 @@ type Resource struct {
 	Waits map[string][]Wait `json:"waits"`
 }
 
-// Names adds to names what the clients of the picture's watchers call themselves.
+// Names adds the names of the clients of the picture's watchers to names.
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {

@@ -173,7 +173,7 @@ func (g *Gate) Closed() bool { return g.closed.Load() }
 // Changes returns a number that changes whenever [Gate.State] may.
 func (g *Gate) Changes() uint64 { return g.changes.Load() }
 
-// without returns a copy of list that lacks one.
+// without returns a copy of list without elements that equal one.
 func without[T any](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return reflect.DeepEqual(each, one) })
 }

@@ -84,7 +84,7 @@ func table() Texts {
 	return table
 }
 
-// revision returns the version that the go command puts into a build, which names the commit; "" if it has none.
+// revision returns the version that the go command puts into a build, which names the commit, or "" if it has none.
 func revision() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "(devel)" {

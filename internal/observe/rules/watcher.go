@@ -76,8 +76,8 @@ func (e *eventTypes) check(r *probe.Record) string {
 // that it stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 
-// deletedVersions is rule 6. A watcher reports the event's version; the server that reads from it reports the version
-// of the object in the event.
+// deletedVersions is rule 6. It compares an event's version, which the watcher reports, with the version of the object
+// in it, which the server reports that reads from the watcher.
 type deletedVersions struct{ each[wire] }
 
 // wire pairs the events that a watcher sends with those that its server receives. One of the two lists is empty.

@@ -76,7 +76,7 @@ func (c *cable) cut() {
 	}
 }
 
-// script is what happens in a take. It calls roll to start the camera; the take keeps nothing from before that.
+// script has the events of a take. It calls roll to start the camera; the take keeps nothing from before that.
 type script struct {
 	capacity    int // the ring's capacity; 0: dynamic
 	controllers []string
