@@ -49,7 +49,7 @@ func In(dir string) (l Lab, root string, ok bool) {
 	return l, root, err == nil
 }
 
-// marked returns the contents of a working copy's marker; "" if dir has none.
+// marked returns the contents of a working copy's marker, or "" if dir has none.
 func marked(dir string) (id, root string) {
 	text, _ := os.ReadFile(filepath.Join(dir, marker))
 	id, root, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")

@@ -106,7 +106,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	}
 }
 
-// TestEveryLabNamesWhatThereIs: the section to read exists, and so do the tests that check the lab.
+// TestEveryLabNamesWhatThereIs: the section to read and the tests that check the lab exist.
 func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	for _, each := range All() {
 		if other, err := ByID(each.ID); err != nil || other.Chapter != each.Chapter {

@@ -19,7 +19,7 @@ const (
 	maxNamed    = 256 // resources with a name in the log; a recording may have twice as many (fold.MaxResources)
 )
 
-// request is one request, as the verdicts and the log need it.
+// request has the facts about one request that the verdicts and the log need.
 type request struct {
 	Ask
 	id          uint64 // the watcher's name in the log is "c" and this number

@@ -45,7 +45,7 @@ type verdict struct {
 
 	at    occasion
 	least int // the number of matches for a finding, if a single one may be an accident
-	// find returns the rest of a sentence that begins with the client's name; "" if the client does not have the habit.
+	// find returns the rest of a sentence that begins with the client's name, or "" if the client does not have the habit.
 	find func(c *judged) string
 }
 
@@ -161,8 +161,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number; nil
-// if the latest watch did not get 410, or the client has read the state since.
+// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number, or
+// nil if the latest watch did not get 410, or the client has read the state since.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {

@@ -165,7 +165,7 @@ type Connection struct {
 	Stalled   bool   `json:"stalled,omitempty"`
 }
 
-// of returns the connection of a client; zero if the client has sent no request or was forgotten.
+// of returns the connection of a client, or an empty one if the client has sent no request or was forgotten.
 func (c *Connections) of(userAgent string) (info Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -226,8 +226,8 @@ func (o *order) answer(err error) bool {
 }
 
 // do queues a command and waits until it is over. It returns earlier if ctx is done, or if the world is held and the
-// command's effects with it. Errors: the command's own, or a 503 if the session or ctx ends: the front cancels the
-// requests under way when it ends, and their clients still wait.
+// command's effects with it. Errors: the command's own, or a 503 if the session or ctx ends. When the front ends, it
+// cancels ctx, and the client still waits.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)

@@ -28,8 +28,8 @@ type Story struct {
 	Was    []string `json:"was,omitempty"` // ids of former stories with these incidents; their addresses lead here
 	Group  string   `json:"group"`         // one of [Groups]
 	Means  string   `json:"means"`         // the lesson for operators, shown at the end
-	// Pod is the name of the story's pod a, which is then scheduled and run; "": the name has the story's id and the
-	// letter, as other pods' names have, and no controller acts on the pod.
+	// Pod is the name of the story's pod a, which controllers then schedule and run; "": its name is the story's id and
+	// the letter, like other pods' names, and no controller acts on it.
 	Pod string `json:"pod,omitempty"`
 	// Unfolds makes the stage name a station only after a beat has looked at it.
 	Unfolds bool `json:"unfolds,omitempty"`
