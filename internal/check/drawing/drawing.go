@@ -75,7 +75,7 @@ func (d *Drawing) Arrow(class, path string, args ...any) {
 }
 
 // In draws everything in draw in the colour of a kind: "queue" where events wait, "kept" for stored state, "acts" for
-// what is active. Parts drawn outside In are grey, such as a held lock. The class "full" is for lost events.
+// active parts. Parts drawn outside In are grey, such as a held lock. The class "full" is for lost events.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()

@@ -173,13 +173,13 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 	}
 	compact := func() {
 		require.Value(w.Pipeline.Server.Compact(t.Context()))(t)
-		time.Sleep(time.Minute) // in a bubble: the caches learn of the compaction
+		time.Sleep(time.Minute) // in a bubble: the compaction reaches the caches
 	}
 	create("a")
 	old := read("GET", "?limit=1", "")
 	create("b0")
 	compact()
-	w.script(t, "server stop", "server start") // the next server's caches know nothing of version 1
+	w.script(t, "server stop", "server start") // the next server's caches have nothing of version 1
 	time.Sleep(time.Minute)                    // in a bubble: the caches are filled
 	gone := read("GET", "?continue="+url.QueryEscape(old.Metadata.Continue), "")
 	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000",
