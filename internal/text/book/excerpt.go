@@ -110,7 +110,7 @@ func (d *document) figure(decl *source.Decl, code string, left map[int]bool) str
 		symbol, shown.String())
 }
 
-// elided stands for the fields of a struct that an excerpt leaves out.
+// elided replaces the fields of a struct that an excerpt leaves out.
 const elided = "<span class=\"l\" data-n=\"⋮\"><span class=\"c\">\t…</span>\n</span>"
 
 // upstreamHTML returns links to the upstream counterparts.
