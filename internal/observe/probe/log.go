@@ -35,9 +35,9 @@ const DefaultLogSize = 1 << 16
 // use.
 //
 // The log is a ring. A goroutine that reports holds the mutex only while it takes a number. Then it writes the record,
-// and at last the number, which marks the record as complete. A reader holds the mutex while it copies at most
-// [readBatch] records: meanwhile no writer gets a slot that it reads, and it waits for writers that have one. No reader
-// holds up the pipeline for longer than some tens of microseconds.
+// and last the number, which marks the record as complete. A reader holds the mutex while it copies at most [readBatch]
+// records: meanwhile no writer gets a slot that it reads, and it waits for writers that have one. No reader holds up
+// the pipeline for longer than some tens of microseconds.
 type Log struct {
 	// Set by NewLog, never changed.
 	clock clock.PassiveClock

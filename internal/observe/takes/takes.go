@@ -82,7 +82,7 @@ func Find(name string) (take Take, ok bool) {
 	return Take{Name: name}, err == nil
 }
 
-// Lab returns the id of the lab with whose broken version the take was recorded, or "" if that was the code as it is.
+// Lab returns the id of the lab with whose broken version the take was recorded, or "" if the code was not broken.
 func (t Take) Lab() string {
 	id, broken := strings.CutPrefix(t.Name, LabPrefix)
 	if !broken {

@@ -13,11 +13,11 @@
 // At a breakpoint, after SIGSTOP, or under a closed lid the wall's time goes on and the program does not. The clock
 // must not count that time: when the program goes on, every deadline would have passed. Noticing the stop afterwards
 // would be too late, because a goroutine that reads the clock may run first. So the clock never runs ahead of its own
-// heartbeat: Run beats each [beatPeriod], and without a beat the time stands still after [reach]. The beat that follows
-// a stop goes on from there and sends the stop's length to [Clock.Stops].
+// heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat that follows a stop
+// goes on from there and sends the stop's length to [Clock.Stops].
 //
 //	beats  ┬──┬──┬                           ┬──┬──┬►
-//	world  ──────────┐ at most reach         └───────►   goes on where it stood
+//	world  ──────────┐ at most reach         └───────►   goes on where it stopped
 //
 // # Goroutines and locks
 //
