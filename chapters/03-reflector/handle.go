@@ -44,7 +44,7 @@ type watchHandler struct {
 
 	// Owned by handleAnyWatch, read after it.
 	eventCount       int
-	bookmarkReceived bool   // the one that ends the initial state
+	bookmarkReceived bool   // the one that ends the initial events
 	resourceVersion  string // the newest one worth remembering
 }
 
