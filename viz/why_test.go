@@ -150,7 +150,7 @@ func TestHowAPlaceStandsIsRead(t *testing.T) {
 		{`{ station: "watcher", queue: "result", subject: "w3" }`, "result of w3: len 0, cap 10, sent 0, received 1, " +
 			"high 0"},
 		{`{ station: "watcher", queue: "", subject: "w4" }`, "result of w4: len 0"},
-		{`{ station: "watcher", queue: "", subject: "w4" }`, "watcher w4: kind watcher, opened 3, began 1, rv 5, " +
+		{`{ station: "watcher", queue: "", subject: "w4" }`, "watcher w4: kind watcher, opened 3, began 1, rv 0, " +
 			"vars capacity 10, counts"},
 		{`{ station: "ring", queue: "", subject: "" }`, "ring: start 3, end 7, capacity 4, oldest 4, newest 5"},
 		{`{ station: "ring", queue: "", subject: "" }`, "station: count 1, rv 5, vars start 3, vars end 7, vars " +

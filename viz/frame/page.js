@@ -87,8 +87,11 @@ const called = (r) => scene.story?.members.find(({ subject }) => r.subject && su
   ?? player.tape.called(r);
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r));
-/** @param {probe.Record} r */
-const brief = (r) => sentence(clause(infos.get(r.point)), r, called(r));
+// said returns the short sentence about a record.
+const said = (/** @type {number} */ seq) => {
+  const r = player.tape.get(seq);
+  return r ? sentence(clause(infos.get(r.point)), r, called(r)) : "";
+};
 /** @param {probe.Record} r */
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // whether r is an anomaly
 
@@ -135,7 +138,7 @@ const held = () => hold.held;
 const escape = () => Boolean(parts.findLast((part) => part.escape?.()));
 
 const timeline = new Timeline({ player, scene, here, isFlag });
-const sentenceBar = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says, brief });
+const sentenceBar = new SentenceBar({ infos, scene, player, planner, motion, drawn, here, says });
 const table = newTable({ infos, follow, player, drawn, told: () => sentenceBar.seq, called, says });
 const controls = new Controls({ scene, follow, resource, held });
 const status = new Status({ player, connection: () => on.connection, program: running, held });
@@ -248,7 +251,6 @@ function turn(now, ms) {
   flush();
   player.tick(player.mode === "frozen" ? 0 : ms);
   if (scene.stale || (frames.dirty && (!player.sweeping || now - frames.shownAt >= sweep))) show(now);
-  const said = (/** @type {string} */ change) => sentenceBar.about(change);
   motion.draw(player.clock, { own, stream: player.beat.stream, coming, said });
   for (const part of parts) part.draw?.(now, ms);
 }

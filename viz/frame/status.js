@@ -13,6 +13,8 @@ import { $, part, put, say } from "../dom/dom.js";
 /** @type {{ [state: string]: string }} */
 const words = { connecting: "connecting", reconnecting: "reconnecting", silent: "process stopped" };
 
+const least = 300; // ms; a shorter lag is live
+
 export class Status {
   /** @param {Stage} stage */
   constructor(stage) {
@@ -48,7 +50,8 @@ export class Status {
     put($("#mode"), "data-state", broken ? state : mode);
     put($("#mode"), "title", broken ? title : "");
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
-    const calm = mode === "replay" && frozen ? "paused" : mode;
+    const behind = mode === "live" && player.lag() > least;
+    const calm = behind ? "catching up" : mode === "replay" && frozen ? "paused" : mode;
     say($("#mode-text"), broken ? words[state] : calm + lost);
   }
 }

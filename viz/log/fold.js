@@ -249,12 +249,17 @@ function apply(infos, state, r) {
  */
 function note(of, last, info, r) {
   of.last = last;
-  // A reflector's version is the newest it has received: a resync hands older versions to its informer again.
-  if (r.rv && (!("kind" in of) || of.kind !== "" || info.station === "reflector")) of.rv = r.rv;
+  if (r.rv && (!("kind" in of) || has(of.kind, info))) of.rv = r.rv;
   if (info.queue || (info.op === "look" && r.subject)) return;
   const names = /** @type {probe.ArgName[]} */ (info.args);
   names.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
+
+// has reports whether a record sets its subject's version. A watcher's client has a version when its frame is written.
+// A reflector's version is the newest it has received: a resync hands older versions to its informer again.
+/** @param {string} kind @param {fold.Point} info */
+const has = (kind, { name, station }) =>
+  (kind === "watcher" ? name === "FrameWritten" : kind !== "" || station === "reflector");
 
 /** @template {string} K @param {{ [name in K]?: number }} counts @param {K} name @param {number} n */
 const add = (counts, name, n) => (counts[name] = (counts[name] ?? 0) + n);

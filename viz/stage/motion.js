@@ -25,12 +25,15 @@ import { along } from "./path.js";
  * @property {Own} own
  * @property {boolean} stream
  * @property {() => [list: probe.Record[], res: fold.Resource | undefined]} coming
- * @property {(change: string) => string} said the sentence about a moving change
+ * @property {(seq: number) => string} said the short sentence about a record
+ * @typedef {import("./paint.js").Caption & { move: Move, since: number, until: number }} Said
  */
 
 const trailLasts = 380; // ms
 const hopLasts = 160; // ms of a hop drawn during a stream
 const half = 14; // units; half a token without a name
+const stays = 800; // ms that a sentence stays; the next hop of the viewer's own change replaces it at once
+const lingers = 1500; // ms of a sentence that no other follows
 
 export class Motion {
   /**
@@ -49,6 +52,8 @@ export class Motion {
     this.trails = []; // plans that landed moments ago, and the single tokens of a stream
     /** @type {Next[]} */
     this.nexts = []; // the dotted ways of resting tokens
+    /** @type {Said | null} */
+    this.caption = null; // the sentence on stage
     this.painted = false; // whether the previous frame drew anything
     this.stale = true;
     this.drawnAt = 0;
@@ -68,6 +73,7 @@ export class Motion {
   clear() {
     this.planner.clear();
     this.trails = [];
+    this.caption = null;
     this.flow.clear();
     this.stale = true;
   }
@@ -168,7 +174,7 @@ export class Motion {
     this.nexts = stands && !state.stream ? this.ahead(...state.coming()) : [];
     [this.drawnAt, this.painted, this.stale] = [now, moves, false];
     this.brush.clean();
-    const tokens = [...this.tokens(now, state), ...this.speech(now, state.said)];
+    const tokens = [...this.tokens(now, state), ...this.speech(now, state)];
     const dotted = this.nexts.map((way) => this.stretch(way, way.done, way.length));
     const ways = [...this.tails(now, faded), ...dotted].filter((each) => each !== null);
     this.paint(now, state.stream, ways, tokens);
@@ -204,14 +210,35 @@ export class Motion {
     return placed;
   }
 
-  // speech returns the sentence beside the moving token.
-  /** @param {number} now @param {(change: string) => string} said */
-  speech(now, said) {
-    const { brush, scene, stood } = this;
-    const token = this.flying(now).at(-1);
-    const words = token && !stood && !scene.plain && !scene.story ? said(token.change) : "";
-    if (!token || !words) return [];
-    return [brush.speech(words, token.now, (area) => scene.words((box) => meet(box, area)))];
+  // speech returns the sentence about the token's hop, which keeps its place beside the hop's way.
+  /** @param {number} now @param {State} state */
+  speech(now, { own, said, stream }) {
+    const { brush, scene, planner: { moves }, stood } = this;
+    const move = moves.findLast((m) => own.leads(m) && scene.serving.has(m.owner)) ?? moves.at(-1);
+    const last = this.caption;
+    const over = last && now > last.since + lingers;
+    if (over || stood || scene.plain || scene.story || stream) this.caption = null;
+    else if (move && move.seq !== last?.move.seq
+      && (own.leads(move) || move.change !== last?.move.change || now >= last.until)) {
+      this.caption = this.captionOf(move, said(move.seq), now);
+    }
+    const { caption } = this;
+    if (!caption) return [];
+    const flies = moves.find(({ seq, copy }) => seq === caption.move.seq && copy === caption.move.copy);
+    if (flies) caption.since = now;
+    return [brush.speech(caption, flies && spotOn(flies, this.done(flies, now)))];
+  }
+
+  /** @param {Move} move @param {string} words @param {number} now @returns {Said | null} */
+  captionOf(move, words, now) {
+    const { scene } = this;
+    if (!words) return null;
+    const way = Array.from({ length: 9 }, (_, i) => spotOn(move, (move.length * i) / 8));
+    const [xs, ys] = [0, 1].map((side) => way.map((spot) => spot[side]));
+    /** @type {Box} */
+    const area = [Math.min(...xs) - 400, Math.min(...ys) - 200, Math.max(...xs) + 400, Math.max(...ys) + 200];
+    const taken = [...scene.words((box) => meet(box, area)), ...scene.wells()];
+    return { ...this.brush.settle(words, way, taken), move, since: now, until: now + stays };
   }
 
   // barely returns a function that reports whether a token is drawn without its name.

@@ -13,6 +13,7 @@ import { signOf, byTurn } from "./tokens.js";
  *   Token
  * @typedef {[x: number, y: number, text: string, left: number, width: number]} Written
  * @typedef {(box: Box, wells?: boolean) => boolean} Free
+ * @typedef {{ lines: string[], box: Box }} Caption a sentence and its place
  */
 
 const pillFont = `600 15px ${sans}`;
@@ -31,7 +32,6 @@ export class Brush {
     this.colours = {};
     /** @type {Written[]} */
     this.labels = []; // the places of names in this frame, so that none covers another
-    this.side = 0; // the side of the token on which the last sentence was
   }
 
   clean() { this.labels = []; }
@@ -98,29 +98,51 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // speech paints a sentence beside a moving token, on the side where it covers the fewest taken boxes.
-  /** @param {string} words @param {Spot} at @param {(near: Box) => Box[]} taken @returns {Painting} */
-  speech(words, [x, y], taken) {
-    const { ctx, colours, scene: { view } } = this;
+  // settle finds a place for a sentence about a way: near the way, where the sentence covers the least. taken are the
+  // texts and queues around.
+  /** @param {string} words @param {Spot[]} way @param {Box[]} taken @returns {Caption} */
+  settle(words, way, taken) {
+    const { view } = this.scene;
     const lines = wrapped(words);
     const [w, h] = [Math.max(...lines.map((line) => widthOf(line, font))) + 20, lines.length * row + 10];
     const within = (/** @type {number} */ from, /** @type {number} */ room, /** @type {number} */ at) =>
       Math.min(Math.max(at, from + 4), from + room - 4);
-    const boxes = [[x - w / 2, y - 22 - h], [x - w / 2, y + 22], [x + 70, y - h / 2], [x - 70 - w, y - h / 2]]
-      .map(([l, t]) => [within(view.x, view.w - w, l), within(view.y, view.h - h, t)])
-      .map(([l, t]) => /** @type {Box} */ ([l, t, l + w, t + h]));
-    const all = taken([x - w - 70, y - h - 22, x + w + 70, y + h + 22]);
-    const met = boxes.map((box, i) => all.filter((each) => meet(each, box)).length + (i === this.side ? 0 : 0.5));
-    this.side = met.indexOf(Math.min(...met));
-    const box = boxes[this.side];
-    const [left, top] = box;
+    const passes = way.map(([x, y]) => /** @type {Box} */ ([x - 40, y - 18, x + 40, y + 18]));
+    /** @type {{ lines: string[], box: Box, cost: number }} */
+    let best = { lines, box: [0, 0, 0, 0], cost: Infinity };
+    const sides = (/** @type {Spot} */ [x, y], /** @type {number} */ far) => [[x - w / 2, y - far - h],
+      [x - w / 2, y + far], [x + far + 22, y - h / 2], [x - far - 22 - w, y - h / 2]];
+    for (let far = 24; far <= 100; far += 38) {
+      const places = [way[way.length - 1], way[way.length >> 1], way[0]].flatMap((spot) => sides(spot, far));
+      for (const [l, t] of places) {
+        const [left, top] = [within(view.x, view.w - w, l), within(view.y, view.h - h, t)];
+        /** @type {Box} */
+        const box = [left, top, left + w, top + h];
+        const meets = (/** @type {Box} */ each) => meet(each, box);
+        const cost = 4 * passes.filter(meets).length + taken.filter(meets).length + far / 120;
+        if (cost < best.cost) best = { lines, box, cost };
+      }
+    }
+    return best;
+  }
+
+  // speech paints a sentence at its place, with a line to its token while the token moves.
+  /** @param {Caption} caption @param {Spot} [at] @returns {Painting} */
+  speech({ lines, box }, at) {
+    const { ctx, colours } = this;
+    const [left, top, right, bottom] = box;
+    const [x, y] = at ?? [left + 10, top];
     const middle = (/** @type {number} */ i) => top + 5 + row * (i + 0.5);
-    lines.forEach((line, i) => this.labels.push([x, middle(i) + 5, line, left + 10, widthOf(line, font)]));
+    lines.forEach((line, i) => this.labels.push([left + 10, middle(i) + 5, line, left + 10, widthOf(line, font)]));
     return { box, paint: () => {
       ctx.save();
       Object.assign(ctx, { fillStyle: colours.panel, strokeStyle: colours.moving, lineWidth: 1.5 });
       ctx.beginPath();
-      ctx.roundRect(left, top, w, h, 7);
+      ctx.moveTo(Math.min(Math.max(x, left), right), Math.min(Math.max(y, top), bottom));
+      ctx.lineTo(x, y);
+      ctx.stroke();
+      ctx.beginPath();
+      ctx.roundRect(left, top, right - left, bottom - top, 7);
       ctx.fill();
       ctx.stroke();
       Object.assign(ctx, { font, fillStyle: colours.ink, textBaseline: "middle" });

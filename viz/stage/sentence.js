@@ -1,5 +1,5 @@
-// The sentence describes the moving change, beside its token (motion.js); when the viewer steps, it describes the
-// record at the cursor, below the stage. A live region speaks it for screen readers. A region that changed with every
+// The sentence below the stage describes the moving change or, when the viewer steps, the record at the cursor. Motion
+// paints a short one beside the token. A live region speaks it for screen readers. A region that changed with every
 // sentence would never stop talking, so it changes every two seconds at most; an anomaly interrupts. During a story the
 // story's own text is spoken instead.
 
@@ -19,7 +19,6 @@ import { guestOf } from "./places.js";
  * @property {() => boolean} drawn whether the screen shows the state at the cursor
  * @property {(r: probe.Record) => boolean} here
  * @property {(r: probe.Record) => string} says
- * @property {(r: probe.Record) => string} brief the same in twelve words at most
  */
 
 const read = 1000; // the fewest ms that a sentence stays while its change moves
@@ -31,23 +30,17 @@ export class SentenceBar {
   constructor(stage) {
     this.stage = stage;
     this.bar = $("#sentence");
-    this.change = ""; // the moving change
     /** @type {probe.Record | null} */
     this.alarm = null; // an anomaly for the next sentence
     /** @type {probe.Record | null} */
     this.told = null; // the record of the current sentence
     this.toldAt = 0;
     this.reported = ""; // the station of that record
-    this.movedAt = 0;
     this.spoken = ""; // the last spoken text; spokenAt is its time
     this.spokenAt = -Infinity;
   }
 
   get seq() { return this.told?.seq ?? 0; }
-
-  // about returns the brief sentence if it is about a change, otherwise "".
-  /** @param {string} change */
-  about(change) { return this.told && changeOf(this.told) === change ? this.stage.brief(this.told) : ""; }
 
   /** @param {probe.Record} r */
   alarms(r) { return isAlarm(this.stage.infos.get(r.point), r); }
@@ -57,25 +50,26 @@ export class SentenceBar {
 
   // newest returns the newest record of the moving change or, while nothing moves, of all.
   newest() {
-    const { player: { tape, cursor }, here } = this.stage;
+    const { planner, player: { tape, cursor }, here } = this.stage;
+    const change = planner.moves.at(-1)?.change;
     return tape.between(Math.max(1, cursor - looked), cursor + 1)
-      .findLast((r) => here(r) && (!this.change || changeOf(r) === this.change));
+      .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw turns to another record once the viewer had time to read the sentence, or once another change moves.
+  // draw turns to the record beside the token, or to another change that moves. Otherwise it turns to another record once
+  // the viewer had time to read the sentence.
   /** @param {number} now */
   draw(now) {
     this.speak(now);
-    if (this.stage.player.mode === "frozen") return this.light();
-    if (!this.stage.drawn()) return;
-    const { told } = this;
-    const moving = this.stage.planner.moves.at(-1)?.change;
-    if (moving) [this.change, this.movedAt] = [moving, now];
-    else if (now - this.movedAt > read) this.change = ""; // the change has arrived
-    const passed = !told || (changeOf(told) !== this.change && !this.alarms(told));
-    if (now - this.toldAt < (moving || this.alarm ? read : period) && !(moving && passed)) return;
-    const r = this.alarm ?? this.newest();
-    if (r && r !== told) this.landed(r, now);
+    const { told, stage: { drawn, motion: { caption }, planner: { moves }, player: { mode, tape, cursor } } } = this;
+    if (mode === "frozen") return this.light();
+    const alarms = this.alarm ?? (told && this.alarms(told));
+    const change = moves.at(-1)?.change;
+    const passed = change && !alarms && (!told || changeOf(told) !== change);
+    const reads = !passed && now - this.toldAt < (alarms || change ? read : period);
+    const beside = caption && !alarms && !passed && caption.move.seq <= cursor ? tape.get(caption.move.seq) : null;
+    const r = beside ?? (reads ? null : this.alarm ?? this.newest());
+    if (r && r !== told && drawn()) this.landed(r, now);
   }
 
   /** @param {number} now */
@@ -139,7 +133,7 @@ export class SentenceBar {
   }
 
   jumped() {
-    [this.change, this.alarm, this.told] = ["", null, null];
+    [this.alarm, this.told] = [null, null];
     this.write(0, "", "");
   }
 

@@ -65,7 +65,10 @@ export class Own {
 
   // leads reports whether a token carries the first change, or the request that caused it.
   /** @param {{ change: string, seq: number }} of */
-  leads({ change, seq }) { return change === this.first?.change || seq === this.first?.seq; }
+  leads({ change, seq }) {
+    const { first } = this;
+    return Boolean(first) && (change === first?.change || seq === first?.seq);
+  }
 
   // its reports whether a record belongs to one of the viewer's changes.
   /** @param {probe.Record} r */

@@ -30,7 +30,7 @@ func Own() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div id=\"own\" hidden><p role=\"status\"><b></b> <span class=\"words\"></span> <button type=\"button\" hidden></button></p><ol aria-label=\"Time to each station\"></ol></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div id=\"own\" hidden><p role=\"status\"><b>Your change</b> <span class=\"words\"></span> <b class=\"next\"></b> <button type=\"button\" hidden></button></p><ol aria-label=\"Time to each station\"></ol></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -64,8 +64,8 @@ export class OwnBar {
       begins();
     }
     const theirs = own.first ? "" : own.theirs.get(planner.moves.at(-1)?.change ?? "") ?? "";
-    say(part(this.bar, "b"), theirs ? `Theirs: ${theirs.replace(/^listwatch-/, "")}` : "Your change");
-    say(part(this.bar, ".words"), theirs ? "" : this.words(newest));
+    say(part(this.bar, ".words"), this.words(newest));
+    say(part(this.bar, ".next"), theirs && `Now theirs: ${theirs.replace(/^listwatch-/, "")}`);
     if (newest === elsewhere) say(this.turn, `Show ${newest.resource}`);
     if (this.told === (newest.state === "arrived" ? newest : null)) return;
     this.told = newest.state === "arrived" ? newest : null;

@@ -40,6 +40,7 @@ import { Pace, changeOf } from "./pace.js";
 const silence = 1000; // ms; the replay cuts longer silences short
 const folded = 4000; // the most records a frame folds one by one
 const quickest = 48; // the fewest ms of a told hop
+const legible = 300; // the fewest ms of a hop of the viewer's own change, whose sentences change with each hop
 const tooFar = 11_000; // ms behind the newest record, in live mode, beyond which the cursor catches up
 const tooMany = 2500; // the records behind beyond which it does so, too
 export const sweep = 100; // ms between two pictures of a sweep
@@ -409,7 +410,8 @@ export class Player {
     const plan = this.motion.plan(list);
     const arriving = list.findIndex((r) => this.motion.travels(r) && !this.leaves(r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
-    const ms = plan.ms > 0 ? Math.max(quickest, plan.ms / this.beat.hurry(list[0].seq)) : 0;
+    const least = plan.moves.some((each) => this.own.leads(each)) ? legible : 0;
+    const ms = plan.ms > 0 ? Math.max(quickest, Math.max(least, plan.ms) / this.beat.hurry(list[0].seq)) : 0;
     const flight = (this.flight = { list: list.slice(left), plan, end: this.clock + ms });
     this.motion.launch(plan, this.clock, flight.end, list[left - 1]?.seq ?? 0);
     this.apply(list.slice(0, left));

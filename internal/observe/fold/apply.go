@@ -81,14 +81,22 @@ func (st *Station) note(last Last, info *Point, r *probe.Record) {
 func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 	sub.Last = last
 	sub.Counts[info.Name]++
-	// A reflector reports the newest version that it has received; a resync hands its informer older versions again.
-	if sub.Kind != "" || info.Station == probe.Reflector {
+	if sub.has(info) {
 		sub.RV = cmp.Or(r.RV, sub.RV)
 	}
 	if r.Texts != "" {
 		sub.Texts[info.Name] = last.Texts
 	}
 	keepArgs(sub.Vars, info, r)
+}
+
+// has reports whether a record sets the subject's version. A watcher's client has a version when its frame is written. A
+// reflector reports the newest version that it has received; a resync hands its informer older versions again.
+func (sub *Subject) has(info *Point) bool {
+	if sub.Kind == "watcher" {
+		return info.Name == "FrameWritten"
+	}
+	return sub.Kind != "" || info.Station == probe.Reflector
 }
 
 // move carries a token into or out of one of the subject's queues, if the point does that.

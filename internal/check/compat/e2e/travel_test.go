@@ -137,10 +137,10 @@ func TestOneChangeTravels(t *testing.T) {
 	})`)
 	p.run(t, `await listwatch.player.live()`)
 	p.until(t, `listwatch.player.clock > 34000`) // the earlier changes no longer make the stage hurry
-	one := watch(4000, `$("#create-pod").click()`)
+	one := watch(10_000, `$("#create-pod").click()`)
 	one.judge(t, "live")
-	assert.True(t, len(one.Ways) == 1 && one.Ways[0] >= 1500 && one.Ways[0] <= 3000,
-		"one change was on its way for %.0f ms, want 1.5 to 3 s", one.Ways)
+	assert.True(t, len(one.Ways) == 1 && one.Ways[0] >= 3000 && one.Ways[0] <= 9000,
+		"the viewer's change was on its way for %.0f ms, want 3 to 9 s: its sentences are read", one.Ways)
 
 	// At three changes a second, some travel the whole way; the others wait, or land without a token.
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "3"})
