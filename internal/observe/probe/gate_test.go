@@ -294,6 +294,29 @@ func TestWhatAQuietLaneTells(t *testing.T) {
 	}
 }
 
+func TestAQuietLaneTellsTheEndOfEachWait(t *testing.T) {
+	for _, begins := range Points() {
+		for _, name := range begins.Info().Until.List() {
+			ends, _ := PointNamed(name)
+			if begins.Info().Routine || !ends.Info().Routine {
+				continue
+			}
+			log, told := quietLog()
+			pods := New(log).Resource("pods")
+			pods.Lane("w1", lengths(0, 0)).At(WatcherAdded, "", 1, 10)
+			p := pods.Lane("w2", lengths(10, 4))
+			p.At(WatcherAdded, "", 1, 10)
+			p.Event(begins, "ADDED", "default/a", 1)
+			log.Look("pods", "w1")
+			log.LookAtCrowd() // w2 is quiet, also if the wait has made it loud
+			told()
+			p.Event(ends, "ADDED", "default/a", 1, 1, 10)
+			p.Event(ends, "ADDED", "default/a", 1, 1, 10)
+			assert.Equal(t, "w2 "+name, told(), "the end of %s", begins)
+		}
+	}
+}
+
 func lengths(input, result int) Lengths {
 	return func() (int, int, int) { return input, result, 10 }
 }

@@ -33,31 +33,11 @@ type lane struct {
 	probe   *Probe // reports that someone looks at the lane; has no lane itself
 	lengths Lengths
 
-	state atomic.Uint32 // laneLoud, and a bit for each routine point that the log gets once, because it ends a wait
+	loud atomic.Bool
+	// Whether the log has the beginning of a wait, and so gets the routine moment that ends it.
+	inputBlocked, resultBlocked atomic.Bool
 
 	own bool // whether the client is always followed; guarded by lanes.mu
-}
-
-const laneLoud = 1 << 31
-
-// routines has the bit of each routine point in a lane's state; ends has, for each point that begins a wait, the bits
-// of the points that end it.
-var routines, ends = routinesOf(&points)
-
-func routinesOf(points *[len(points)]Info) (routines, ends [len(points)]uint32) {
-	byName := map[string]uint32{}
-	for p := range points {
-		if points[p].Routine {
-			routines[p] = 1 << len(byName)
-			byName[points[p].Name] = routines[p]
-		}
-	}
-	for p := range points {
-		for _, name := range points[p].Until.List() {
-			ends[p] |= byName[name]
-		}
-	}
-	return routines, ends
 }
 
 // lanes are the open lanes of a log.
@@ -98,27 +78,17 @@ func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 
 // drops reports whether the log leaves a moment out. In a held world a lane becomes loud with its next moment.
 func (ln *lane) drops(point Point, typ string) bool {
-	bit := routines[point]
-	if bit == 0 || typ == "ERROR" {
+	switch {
+	case !point.Info().Routine, typ == "ERROR", ln.loud.Load(), point == InputSent && ln.inputBlocked.Swap(false),
+		point == ResultSent && ln.resultBlocked.Swap(false):
+		return false
+	case ln.log.gate.closed.Load():
+		ln.log.lanes.mu.Lock()
+		defer ln.log.lanes.mu.Unlock()
+		ln.wakeLocked()
 		return false
 	}
-	for {
-		switch v := ln.state.Load(); {
-		case v&laneLoud != 0:
-			return false
-		case v&bit != 0:
-			if ln.state.CompareAndSwap(v, v&^bit) {
-				return false
-			}
-		case ln.log.gate.closed.Load():
-			ln.log.lanes.mu.Lock()
-			defer ln.log.lanes.mu.Unlock()
-			ln.wakeLocked()
-			return false
-		default:
-			return true
-		}
-	}
+	return true
 }
 
 // notesLocked notes each moment that is not routine, before the log writes it. The caller holds lanes.mu until the
@@ -126,21 +96,23 @@ func (ln *lane) drops(point Point, typ string) bool {
 // between them.
 func (ln *lane) notesLocked(point Point, texts Texts) {
 	info, all, resource := point.Info(), &ln.log.lanes, ln.probe.resource
-	ln.state.Or(ends[point])
 	switch {
 	case info.Op == Open:
 		all.open[resource] = append(all.open[resource], ln)
 		all.told[resource] = ""
 		if all.wantsLocked(ln) {
-			ln.state.Or(laneLoud) // loud from its beginning on, so its queues are known to be empty
+			ln.loud.Store(true) // loud from its beginning on, so its queues are known to be empty
 		}
 	case info.Op == Close:
 		all.open[resource] = without(all.open[resource], ln)
 		all.looked = without(all.looked, ln)
 		all.told[resource] = ""
-		ln.state.Or(laneLoud) // the log writes every later moment of the lane
+		ln.loud.Store(true) // the log writes every later moment of the lane
 	case point == InputBlocked:
+		ln.inputBlocked.Store(true)
 		all.lookLocked(ln) // the dispatcher waits for this lane
+	case point == ResultBlocked:
+		ln.resultBlocked.Store(true)
 	case point == WireOpened && all.own != nil && all.own(texts.Get(FieldAgent)):
 		ln.own = true
 		ln.wakeLocked()
@@ -150,7 +122,7 @@ func (ln *lane) notesLocked(point Point, texts Texts) {
 // wakeLocked makes the lane loud, and reports the lengths of its channels. A goroutine may have sent or received
 // without having reported that yet: for that instant the picture has one event too many or too few.
 func (ln *lane) wakeLocked() {
-	if ln.state.Or(laneLoud)&laneLoud == 0 {
+	if !ln.loud.Swap(true) {
 		ln.log.lanes.told[ln.probe.resource] = ""
 		input, result, _ := ln.lengths()
 		ln.probe.At(WatcherLookedAt, "", 0, input, result)
@@ -207,7 +179,7 @@ func (a *lanes) fillLocked(resource string) (quiet int, fill []byte) {
 			ln.wakeLocked()
 			continue
 		}
-		ln.state.And(^uint32(laneLoud))
+		ln.loud.Store(false)
 		quiet++
 		if input, result, capacity := ln.lengths(); i < MaxCrowd {
 			fill[i] = byte(1 + 100*max(input, result)/max(1, capacity))

@@ -140,7 +140,7 @@ func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint
 }
 
 func (p *Probe) put(point Point, typ string, texts Texts, key string, rv uint64, args []int) uint64 {
-	if p.lane != nil && routines[point] == 0 {
+	if p.lane != nil && !point.Info().Routine {
 		p.log.lanes.mu.Lock()
 		defer p.log.lanes.mu.Unlock()
 		p.lane.notesLocked(point, texts)
