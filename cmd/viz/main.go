@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,6 +25,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"listwatch/internal/observe/recording"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/text/source"
 )
@@ -73,7 +75,7 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 		fmt.Fprintf(stderr, "viz: %v (viz -h lists the flags)\n", err)
 		return exitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", version(),
+		fmt.Fprintf(stdout, "listwatch %s, as Kubernetes %s, %s %s/%s\n", cmp.Or(recording.Revision(), "devel"),
 			source.KubernetesVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	}
@@ -90,15 +92,6 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 		return exitError
 	}
 	return exitOK
-}
-
-// version returns the version that the go command puts into a build, which names the commit.
-func version() string {
-	build, ok := debug.ReadBuildInfo()
-	if !ok { // a build without modules
-		return "devel"
-	}
-	return strings.Trim(build.Main.Version, "()") // Version may be "(devel)"
 }
 
 // The times after the first signal at which the program stops waiting for the parts that have not ended by themselves.

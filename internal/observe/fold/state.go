@@ -45,7 +45,7 @@ type Resource struct {
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {
-			if agent := subject.Said(probe.WireOpened, probe.FieldAgent); agent != "" {
+			if agent := subject.Texts[probe.WireOpened.String()].Get(probe.FieldAgent); agent != "" {
 				names.Set(resource, id, agent)
 			}
 		}
@@ -86,11 +86,6 @@ type Subject struct {
 	// Fill is how full a watcher's channels are if the log does not have all its moments: the fuller channel counts,
 	// from 1 (empty) to 101. 0: Queues has the exact lengths.
 	Fill int64 `json:"fill,omitempty"`
-}
-
-// Said returns the named text of the subject's last record of a point, or "" if there is none.
-func (sub *Subject) Said(point probe.Point, name probe.Field) string {
-	return sub.Texts[point.String()].Get(name)
 }
 
 // Queue is a channel, or a queue under a lock.

@@ -307,25 +307,22 @@ type walk struct {
 // queue, Walk releases the goroutine that will take it, and no other. ends is the reason if the walk did not end at a
 // point. The only error is ctx's.
 func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (ends string, err error) {
-	return (&walk{log, what}).run(ctx, w)
-}
-
-func (w *walk) run(ctx context.Context, world *World) (ends string, err error) {
-	began, status := w.log.Last(), world.Status()
-	before, next := w.newest(&status), probe.Query{Key: w.Key, RV: w.RV}
+	it := &walk{log, what}
+	began, status := log.Last(), w.Status()
+	before, next := it.newest(&status), probe.Query{Key: it.Key, RV: it.RV}
 	var front *probe.Waiting // the goroutine that next releases; nil: the one with the walked object
 	for range walkRounds {
-		world.Step(next)
+		w.Step(next)
 		moved := 0
-		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && w.inFront(&status) == nil); look++ {
+		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && it.inFront(&status) == nil); look++ {
 			if err := routine.Sleep(ctx, clock.RealClock{}, walkTick); err != nil {
 				return "", err
 			}
-			status = world.Status()
-			if w.ran(began) {
+			status = w.Status()
+			if it.ran(began) {
 				return "its handler has run", nil
 			}
-			if w.newest(&status) > before || !status.Held && len(status.Gates) == 0 {
+			if it.newest(&status) > before || !status.Held && len(status.Gates) == 0 {
 				return "", nil
 			}
 			stands := func(each probe.Waiting) bool { return each.Seq == front.Seq }
@@ -333,7 +330,7 @@ func (w *walk) run(ctx context.Context, world *World) (ends string, err error) {
 				moved++
 			}
 		}
-		if front = w.inFront(&status); front == nil {
+		if front = it.inFront(&status); front == nil {
 			break
 		}
 		next = probe.Query{Station: front.Station, Resource: front.Resource, Subject: front.Subject,

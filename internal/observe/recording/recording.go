@@ -69,23 +69,16 @@ func (t *Texts) UnmarshalJSON(written []byte) error {
 // NewHeader returns the header of a recording that this program, with these switches, began at started. The header
 // keeps the map switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
-	return Header{
-		Format: format, Version: Version, Started: started.UTC(), Revision: revision(), Table: table(),
-		Switches: switches,
-	}
-}
-
-// table returns the table of points for a header.
-func table() Texts {
 	table := Texts{}
 	for _, p := range probe.Points() {
 		table[p.String()] = string(p.Info().Args)
 	}
-	return table
+	return Header{Format: format, Version: Version, Started: started.UTC(), Revision: Revision(), Table: table,
+		Switches: switches}
 }
 
-// revision returns the version that the go command puts into a build, which names the commit, or "" if it has none.
-func revision() string {
+// Revision returns the version that the go command puts into a build, which names the commit, or "" if it has none.
+func Revision() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "(devel)" {
 		return ""

@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -171,18 +170,13 @@ func (m *Monitor) Look(ctx context.Context) {
 		}
 		m.checked++
 		m.missed += r.Seq - 1 - m.checker.seq
-		for _, breach := range m.checker.apply(r) {
-			m.keepLocked(breach)
+		found := m.checker.apply(r)
+		for _, breach := range found {
+			m.counts[breach.Rule]++
 		}
+		m.breaches = append(m.breaches, found...)
+		m.breaches = m.breaches[max(0, len(m.breaches)-maxBreaches):]
 	}
-}
-
-func (m *Monitor) keepLocked(breach Breach) {
-	m.counts[breach.Rule]++
-	if len(m.breaches) == maxBreaches {
-		m.breaches = slices.Delete(m.breaches, 0, 1)
-	}
-	m.breaches = append(m.breaches, breach)
 }
 
 // Breaches returns the breaches that it keeps at records later than after, in the order of the log.
