@@ -140,22 +140,14 @@ func (o *options) checkServer(servers string) error {
 		return nil
 	}
 	for each := range strings.SplitSeq(servers, ",") {
-		server, err := parseServer(each)
-		if err != nil {
-			return fmt.Errorf("-server: %w, such as the http://127.0.0.1:8001 of kubectl proxy", err)
+		server, err := url.Parse(each)
+		if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" ||
+			server.RawQuery != "" || server.User != nil {
+			return errors.New("-server: want http://HOST:PORT, such as the http://127.0.0.1:8001 of kubectl proxy")
 		}
 		o.server = append(o.server, server)
 	}
 	return nil
-}
-
-func parseServer(value string) (*url.URL, error) {
-	server, err := url.Parse(value)
-	if err != nil || server.Host == "" || server.Scheme != "http" && server.Scheme != "https" ||
-		server.RawQuery != "" || server.User != nil {
-		return nil, errors.New("want http://HOST:PORT")
-	}
-	return server, nil
 }
 
 // check refuses combinations and values that the flags' types accept.

@@ -23,19 +23,7 @@ import (
 // Break returns the file that the lab changes in the checkout at root, with its text before and after the change. The
 // broken text is formatted and has no unused imports. The error names a missing text or symbol.
 func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
-	dir, err := fs.Sub(root, l.dir())
-	if err != nil {
-		return "", nil, nil, err
-	}
-	tree, err := source.Parse(dir)
-	if err != nil {
-		return "", nil, nil, err
-	}
-	pkg := tree.In(".")
-	if pkg == nil {
-		return "", nil, nil, fmt.Errorf("%s: there is no package", l.dir())
-	}
-	decl, err := pkg.Find(l.Symbol, "")
+	decl, err := l.declaration(root)
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: %w", l.dir(), err)
 	}
@@ -46,6 +34,22 @@ func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 	before = decl.File.Src
 	after, err = tidy(slices.Concat(before[:from], []byte(l.New), before[to:]))
 	return path.Join(l.dir(), decl.File.Path), before, after, err
+}
+
+// declaration returns the declaration that the lab changes, as it is in the checkout at root.
+func (l Lab) declaration(root fs.FS) (*source.Decl, error) {
+	dir, err := fs.Sub(root, l.dir())
+	if err != nil {
+		return nil, err
+	}
+	tree, err := source.Parse(dir)
+	if err != nil {
+		return nil, err
+	}
+	if pkg := tree.In("."); pkg != nil {
+		return pkg.Find(l.Symbol, "")
+	}
+	return nil, errors.New("there is no package")
 }
 
 // place returns the range [from, to) of the file's bytes that the lab replaces.

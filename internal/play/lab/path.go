@@ -112,25 +112,14 @@ func CheckStep(ctx context.Context, dir string, l Lab, progress io.Writer) (Verd
 
 // Both returns the step's declarations: the reader's in the working copy dir, and ours.
 func (l Lab) Both(dir string) (theirs, ours *source.Decl, err error) {
-	theirs, wrong := l.declaration(filepath.Join(dir, l.dir()))
-	ours, err = l.declaration(filepath.Join(dir, PathFolder, l.ID, l.dir()))
+	theirs, wrong := l.declaration(os.DirFS(dir))
+	ours, err = l.declaration(os.DirFS(filepath.Join(dir, PathFolder, l.ID)))
 	return theirs, ours, errors.Join(wrong, err)
-}
-
-func (l Lab) declaration(dir string) (*source.Decl, error) {
-	tree, err := source.Parse(os.DirFS(dir))
-	if err != nil {
-		return nil, err
-	}
-	if pkg := tree.In("."); pkg != nil {
-		return pkg.Find(l.Symbol, "")
-	}
-	return nil, fmt.Errorf("%s: there is no package", dir)
 }
 
 // Pass replaces the reader's file of the step by ours.
 func (l Lab) Pass(dir string) error {
-	ours, err := l.declaration(filepath.Join(dir, PathFolder, l.ID, l.dir()))
+	ours, err := l.declaration(os.DirFS(filepath.Join(dir, PathFolder, l.ID)))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const (
 type request struct {
 	Ask
 	id          uint64 // the watcher's name in the log is "c" and this number
-	path, query string // the results of requestOf
+	path, query string // without secrets, each cut to 200 bytes
 	at          time.Time
 
 	trail *trail // nil: the request is outside the API, and the fields below are unused

@@ -70,7 +70,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		handlers.WriteError(w, r, err)
 		return
 	}
-	path, query := requestOf(r)
+	path, query := bound(r.URL.EscapedPath()), bound(redact.Query(r.URL.RawQuery))
 	x := &exchange{lens: l, request: l.begin(newAsk(r), path, query)}
 	defer x.finish(r.Context())
 	proxy := httputil.ReverseProxy{
@@ -172,14 +172,6 @@ func (l *Lens) Show(log *probe.Log) {
 			l.showLocked(r)
 		}
 	}
-}
-
-// requestOf returns the path and the query for records, without secrets, each cut to 200 bytes.
-func requestOf(r *http.Request) (path, query string) {
-	if r.URL.RawQuery != "" {
-		query = redact.Query(r.URL.RawQuery)
-	}
-	return bound(r.URL.EscapedPath()), bound(query)
 }
 
 // texts returns the texts for a record about the request.
