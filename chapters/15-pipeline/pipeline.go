@@ -81,10 +81,8 @@ func (p *Pipeline) Recount(resource, subject string, limit int) {
 	case "informer":
 		p.Client.Pods().Informer().GetIndexer().Recount(limit)
 	case "cacher":
-		for _, each := range p.Server.Cachers() {
-			if each.Resource() == resource {
-				each.Recount(limit)
-			}
+		if cache := p.Server.Cacher(resource); cache != nil {
+			cache.Recount(limit)
 		}
 	}
 }

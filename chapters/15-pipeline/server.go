@@ -158,6 +158,14 @@ func (s *Server) Resource(name string) *registry.Resource {
 // Storage returns what a resource, which must be served, is read from and written to below the registry.
 func (s *Server) Storage(resource string) storage.Interface { return s.stackOf(resource).storage }
 
+// Cacher returns the cache of a resource, or nil if there is none.
+func (s *Server) Cacher(resource string) *cacher.Cacher {
+	if found := s.stackOf(resource); found != nil {
+		return found.cacher
+	}
+	return nil
+}
+
 // Pods returns what the handlers of pods read from and write to.
 func (s *Server) Pods() *registry.Store { return registry.New(s.stackOf("pods").registry) }
 

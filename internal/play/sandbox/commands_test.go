@@ -69,7 +69,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 			took := time.Since(began)
 			assert.True(t, took <= heldPeriod, "%v took %v", knob, took)
 		}
-		state := w.connections.of(informerAgent)
+		state := w.config.Connections.of(informerAgent)
 		assert.True(t, state.Cut && state.Stalled, "cut and stalled in a held world, it stands as %+v", state)
 		assert.True(t, slices.Contains(w.Knobs().Rings, RingInfo{"pods", 8, 8}), "the rings: got %+v", w.Knobs().Rings)
 		began := time.Now()
@@ -170,7 +170,7 @@ func TestWhatAWatcherLeavesIsForgotten(t *testing.T) {
 			require.NoError(t, w.RemoveWatcher(t.Context(), id))
 			assert.Fails(t, w.RemoveWatcher(t.Context(), id), apierrors.IsNotFound, "removing it again")
 			synctest.Wait()
-			assert.Equal(t, "", w.connections.of(agent).UserAgent, "%s is still known", agent)
+			assert.Equal(t, "", w.config.Connections.of(agent).UserAgent, "%s is still known", agent)
 		}
 		assert.Equal(t, before, w.knobs(), "left")
 		assert.True(t, len(w.before) <= 1, "to put back are %v", w.before)

@@ -44,6 +44,6 @@ func TestAResetEndsWhatConsolesHaveAsked(t *testing.T) {
 		assert.Equal(t, io.ErrUnexpectedEOF, err, "the end of the answer")
 		require.NoError(t, answer.Body.Close())
 		assert.Equal(t, 0, w.watchers.asked.Load(), "open requests")
-		assert.Equal(t, Connection{}, w.connections.of(answer.Request.UserAgent()), "its line")
+		assert.Equal(t, Connection{}, w.config.Connections.of(answer.Request.UserAgent()), "its line")
 	})
 }

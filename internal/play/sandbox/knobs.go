@@ -91,22 +91,22 @@ func (s *Sandbox) table() map[string]row {
 	}, "line.drop": {
 		help: "breaks the open watches of the client Target, like a lost connection",
 		check: func(k Knob) error {
-			if s.connections.of(k.Target).Streams == 0 {
+			if s.config.Connections.of(k.Target).Streams == 0 {
 				return notFound("streams", k.Target)
 			}
 			return nil
 		},
-		turn: now(s.connections.turn),
+		turn: now(s.config.Connections.turn),
 	}, "line.cut": {
 		help:  `Value "true": the client Target cannot reach the server, until "false"`,
 		check: s.checkLine,
-		turn:  now(s.connections.turn),
-		undo:  func(k Knob) Knob { return k.at(s.connections.of(k.Target).Cut) },
+		turn:  now(s.config.Connections.turn),
+		undo:  func(k Knob) Knob { return k.at(s.config.Connections.of(k.Target).Cut) },
 	}, "line.stall": {
 		help:  `Value "true": the client Target reads nothing that arrives, until "false"`,
 		check: s.checkLine,
-		turn:  now(s.connections.turn),
-		undo:  func(k Knob) Knob { return k.at(s.connections.of(k.Target).Stalled) },
+		turn:  now(s.config.Connections.turn),
+		undo:  func(k Knob) Knob { return k.at(s.config.Connections.of(k.Target).Stalled) },
 	}, "ring.capacity": {
 		help: `fixes the history ring of the resource Target at Value events; "0": it grows and shrinks again`,
 		check: func(k Knob) error {
@@ -232,20 +232,18 @@ func (s *Sandbox) checkLine(k Knob) error {
 	switch {
 	case k.Target == "":
 		return badRequest("target: want the name of a client, as it calls itself")
-	case s.connections.of(k.Target).UserAgent == "":
+	case s.config.Connections.of(k.Target).UserAgent == "":
 		return notFound("clients", k.Target)
 	}
-	return k.checkBool()
+	if _, err := strconv.ParseBool(k.Value); err != nil {
+		return badRequest("%q: want true or false", k.Value)
+	}
+	return nil
 }
 
 // ring returns the cacher of a resource ("" means pods); nil: there is none.
 func (s *Sandbox) ring(resource string) *cacher.Cacher {
-	for _, each := range s.config.Pipeline.Server.Cachers() {
-		if each.Resource() == cmp.Or(resource, "pods") {
-			return each
-		}
-	}
-	return nil
+	return s.config.Pipeline.Server.Cacher(cmp.Or(resource, "pods"))
 }
 
 // turnSwitch ends the session, for a new one with other switches. It ends the current story first. The time for the
@@ -272,13 +270,6 @@ func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 func (k Knob) at(value any) Knob {
 	k.Value = fmt.Sprint(value)
 	return k
-}
-
-func (k Knob) checkBool() error {
-	if _, err := strconv.ParseBool(k.Value); err != nil {
-		return badRequest("%q: want true or false", k.Value)
-	}
-	return nil
 }
 
 func (k Knob) checkNumber(most int) error {
@@ -326,7 +317,7 @@ type RingInfo struct {
 func (s *Sandbox) Knobs() KnobState {
 	state := KnobState{
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),
-		Lines: s.connections.list(), Traffic: s.traffic.info(),
+		Lines: s.config.Connections.list(), Traffic: s.traffic.info(),
 	}
 	for name, each := range s.knobs {
 		state.Names[name] = each.help

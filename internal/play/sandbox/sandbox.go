@@ -52,13 +52,12 @@ type Switcher interface {
 // Sandbox owns all commands: see the package comment.
 type Sandbox struct {
 	// Set by New, never changed.
-	config      Config
-	connections *Connections
-	watchers    *watchers
-	handlers    *handlers
-	traffic     *traffic
-	demo        *demo          // nil: none
-	knobs       map[string]row // by name
+	config   Config
+	watchers *watchers
+	handlers *handlers
+	traffic  *traffic
+	demo     *demo          // nil: none
+	knobs    map[string]row // by name
 
 	// Sent by do, received by Run, never closed; unbuffered: Run answers each command that it receives.
 	commands chan *order
@@ -109,10 +108,8 @@ type Receipt struct {
 // New wires a sandbox and adds the observer to the handlers. Nothing runs until [Sandbox.Run].
 func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
-		config:      config,
-		connections: config.Connections,
-		traffic:     newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
-
+		config:   config,
+		traffic:  newTraffic(config.Pipeline.Server.Storage("pods"), config.Clock, config.MaxTraffic),
 		commands: make(chan *order), finished: make(chan *order), ended: make(chan struct{}),
 		alone: map[string]*order{},
 	}
@@ -135,7 +132,7 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.own(ctx)
 	s.jobs.Wait()
 	clients.Wait()
-	s.connections.CloseIdleConnections() // the client half does the same with its own
+	s.config.Connections.CloseIdleConnections() // the client half does the same with its own
 }
 
 // own is the loop of the owner, which is Run. It ends when the session ends and the last command is over.
@@ -163,7 +160,7 @@ func (s *Sandbox) take(ctx context.Context, o *order) {
 	other := s.alone[o.kind]
 	switch {
 	case s.ending && !o.undo:
-		o.answer(errEnding())
+		o.answer(errEnding)
 		return
 	case o.story != nil && o.story.Ctx.Err() != nil:
 		o.answer(errCancelled)
@@ -234,7 +231,7 @@ func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	select {
 	case s.commands <- o:
 	case <-s.ended:
-		return Receipt{}, errEnding()
+		return Receipt{}, errEnding
 	case <-ctx.Done():
 		return Receipt{}, refusal(o.name, ctx.Err())
 	}
@@ -259,9 +256,7 @@ func (s *Sandbox) turned(k Knob) {
 	s.config.Probe.Texts(probe.KnobTurned, []string{k.Name, k.Target, k.Value}, "", 0)
 }
 
-func errEnding() error {
-	return apierrors.NewServiceUnavailable("both halves end; ask again when they run")
-}
+var errEnding = apierrors.NewServiceUnavailable("both halves end; ask again when they run")
 
 func conflict(what string, reason error) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "commands"}, what, reason)

@@ -188,7 +188,7 @@ func (w *watchers) remove(meant func(each *watcher) bool) int {
 // removeWatchers closes every watch, and breaks the streams of viewers' requests.
 func (s *Sandbox) removeWatchers() {
 	s.watchers.remove(func(*watcher) bool { return true })
-	s.connections.breakAll(WatcherAgent)
+	s.config.Connections.breakAll(WatcherAgent)
 }
 
 // Watchers returns the watchers, oldest first. It may be called from any goroutine.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,12 +22,7 @@ import (
 
 // own returns options that select the story's pods, or the pods with the given labels.
 func (s *runner) own(labels string) func(*metav1.ListOptions) {
-	return func(options *metav1.ListOptions) {
-		options.LabelSelector = s.ownLabel()
-		if labels != "" {
-			options.LabelSelector = labels
-		}
-	}
+	return func(options *metav1.ListOptions) { options.LabelSelector = cmp.Or(labels, s.ownLabel()) }
 }
 
 func inform(s *runner, a *args) (answer, error) {
@@ -97,12 +93,7 @@ func watchers(s *runner, a *args) (answer, error) {
 		s.streams[node(i)] = stream
 		s.ends = append(s.ends, stream.Stop)
 	}
-	for _, each := range s.Pipeline.Server.Cachers() {
-		if each.Resource() == "pods" {
-			return answer{value: strconv.Itoa(len(each.Snapshot().Watchers))}, nil
-		}
-	}
-	return answer{}, nil
+	return answer{value: strconv.Itoa(len(s.Pipeline.Server.Cacher("pods").Snapshot().Watchers))}, nil
 }
 
 func kubelets(s *runner, a *args) (answer, error) {

@@ -201,12 +201,9 @@ var files embed.FS
 // All are the stories, in the order of their files, which is the best order for viewers.
 var All []Story
 
-// init loads the stories after the initialization of verbs and terms, which decoding uses.
-func init() { All = loadAll() }
-
-// loadAll reads the stories. A file's name is a number, which orders the stories, and the story's id. loadAll panics if
-// a file is wrong: the files are part of the program, and a test reads them.
-func loadAll() (all []Story) {
+// init reads the stories after the initialization of verbs and terms, which decoding uses. A file's name is a number,
+// which orders the stories, and the story's id. init panics if a file is wrong: the files are part of the program.
+func init() {
 	names, err := fs.Glob(files, "stories/*.yaml")
 	for _, name := range names {
 		text, readErr := files.ReadFile(name)
@@ -215,9 +212,8 @@ func loadAll() (all []Story) {
 			panic(fmt.Sprintf("scenario: %s: %v", name, err))
 		}
 		_, story.ID, _ = strings.Cut(strings.TrimSuffix(name, ".yaml"), "-")
-		all = append(all, story)
+		All = append(All, story)
 	}
-	return all
 }
 
 // step is one line of a story: a verb with its words, and the variable for its result.

@@ -133,8 +133,6 @@ type Operator interface {
 	//	server stop        ends the server half; its clients are refused
 	//	server start       starts another one on the same etcd
 	//	etcd slow D        each list of etcd takes so long
-	//	etcd stop-leader   the leading node dies: consistent reads wait, and writes are lost
-	//	etcd elect         another node leads
 	//	etcd restore V     restores etcd's state of a version, for the next server
 	//	other start        starts another server on the same etcd, without a recording, and waits until it is ready;
 	//	                   new connections lead to it

@@ -44,8 +44,8 @@ var verbs = map[string]verb{
 	// the difference, and returns the count.
 	"replicate": replicate,
 	"move":      move, // POD NODE: moves a pod; the API does not allow it, so the step writes to the storage
-	// (from=V) (labels=L) (fields=F) (resource=R): opens a watch of the story's client. Or: page (from=V) (labels=L)
-	// (timeout=S) (bookmarks) (watchlist): opens a watcher of the page and returns its name.
+	// (from=V) (fields=F) (resource=R): opens a watch of the story's client. Or: page (from=V) (labels=L) (timeout=S)
+	// (bookmarks) (watchlist): opens a watcher of the page and returns its name.
 	"watch": openStream,
 
 	// The clients below run until the end of the story. NAME HANDLER (resync=D): starts one more informer of the
@@ -329,9 +329,6 @@ func openStream(s *runner, a *args) (answer, error) {
 	}
 	options := metav1.ListOptions{
 		ResourceVersion: a.values["from"], FieldSelector: a.values["fields"], LabelSelector: s.ownLabel(),
-	}
-	if a.values["labels"] != "" {
-		options.LabelSelector = a.values["labels"] + "," + options.LabelSelector
 	}
 	resource := cmp.Or(a.values["resource"], "pods")
 	stream, err := s.client.ListWatch(resource, namespace, nil).Watch(s.ctx, options)
