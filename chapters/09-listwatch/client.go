@@ -68,13 +68,6 @@ func NewRESTClient(config Config) *RESTClient {
 	return c
 }
 
-// WithProbe returns a client that shares everything with c, its limit included, but reports to p.
-func (c *RESTClient) WithProbe(p *probe.Probe) *RESTClient {
-	copied := *c
-	copied.config.Probe = p
-	return &copied
-}
-
 // WithAPIPath returns a client that shares everything with c, its limit included, and asks for resources of another
 // group: those at "/apis/coordination.k8s.io/v1".
 func (c *RESTClient) WithAPIPath(path string) *RESTClient {

@@ -44,6 +44,11 @@ func (f *SharedInformerFactory) Nodes() TypedInformer[*corev1.Node] {
 	return TypedInformer[*corev1.Node]{f.InformerFor(&corev1.Node{}, "nodes")}
 }
 
+// Namespaces returns the informer of namespaces.
+func (f *SharedInformerFactory) Namespaces() TypedInformer[*corev1.Namespace] {
+	return TypedInformer[*corev1.Namespace]{f.InformerFor(&corev1.Namespace{}, "namespaces")}
+}
+
 // ReplicaSets returns the informer of replica sets. The factory's client must be one of apps/v1.
 func (f *SharedInformerFactory) ReplicaSets() TypedInformer[*appsv1.ReplicaSet] {
 	return TypedInformer[*appsv1.ReplicaSet]{f.InformerFor(&appsv1.ReplicaSet{}, "replicasets")}

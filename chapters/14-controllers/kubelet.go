@@ -23,7 +23,7 @@ import (
 // KubeletConfig describes a [Kubelet]. NodeName, Client and Clock are required.
 type KubeletConfig struct {
 	NodeName     string
-	Client       *listwatch.RESTClient
+	Client       *listwatch.RESTClient // reports to the same Probe
 	Clock        clock.WithTicker
 	Probe        *probe.Probe // bound to the subject as which the kubelet appears: "kubelet-node1"
 	UseWatchList bool         // as in [reflector.Config]
@@ -72,7 +72,7 @@ func NewKubelet(config KubeletConfig) *Kubelet {
 	k.worker = &worker{queue: k.queue, reconciler: k, probe: config.Probe}
 	k.reflector = reflector.New(reflector.Config{
 		Name:          "kubelet " + config.NodeName,
-		ListerWatcher: config.Client.WithProbe(config.Probe).ListWatch("pods", metav1.NamespaceAll, k.onThisNode),
+		ListerWatcher: config.Client.ListWatch("pods", metav1.NamespaceAll, k.onThisNode),
 		Store:         k.store,
 		ExpectedType:  &corev1.Pod{},
 		Clock:         config.Clock,

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,9 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
-	reflector "listwatch/chapters/03-reflector"
 	listwatch "listwatch/chapters/09-listwatch"
-	indexer "listwatch/chapters/11-indexer"
+	informer "listwatch/chapters/13-informer"
 	"listwatch/internal/observe/routine"
 )
 
@@ -29,49 +29,32 @@ const contentPeriod = time.Second
 // Differs: k8s.io/kubernetes/pkg/controller/namespace reads the metadata of what is left only, and orders the deletion.
 type NamespaceController struct {
 	// Set by NewNamespaceController, never changed.
-	client    *listwatch.RESTClient
-	store     *undeltaStore
-	reflector *reflector.Reflector
-	queue     *RateLimitingQueue
-	worker    *worker
+	client     *listwatch.RESTClient
+	namespaces informer.TypedInformer[*corev1.Namespace]
+	queue      *RateLimitingQueue
 }
 
 // NewNamespaceController returns a controller that does nothing until [NamespaceController.Run]. It
-// reports nothing: the picture is of the way of pods. useWatchList is as in [reflector.Config].
-func NewNamespaceController(client *listwatch.RESTClient, clk clock.WithTicker,
-	useWatchList bool) *NamespaceController {
-	c := &NamespaceController{client: client, queue: NewRateLimitingQueue(clk, nil)}
-	c.store = &undeltaStore{Indexer: indexer.NewIndexer(indexer.Config{}), queue: c.queue}
-	c.worker = &worker{queue: c.queue, reconciler: c}
-	c.reflector = reflector.New(reflector.Config{
-		Name:          "namespace controller",
-		ListerWatcher: client.ListWatch("namespaces", metav1.NamespaceAll, nil),
-		Store:         c.store,
-		ExpectedType:  &corev1.Namespace{},
-		Clock:         clk,
-		UseWatchList:  useWatchList,
-	})
-	return c
+// reports nothing: the picture is of the way of pods. The factory of the informer runs it.
+func NewNamespaceController(client *listwatch.RESTClient, namespaces informer.TypedInformer[*corev1.Namespace],
+	clk clock.WithTicker) *NamespaceController {
+	return &NamespaceController{client, namespaces, NewRateLimitingQueue(clk, nil)}
 }
 
 // Run follows the namespaces until ctx is done and all its goroutines have ended.
 func (c *NamespaceController) Run(ctx context.Context) {
+	follow(c.namespaces.Informer(), func(old, namespace *corev1.Namespace) { c.queue.Add(cmp.Or(namespace, old).Name) })
 	var g routine.Group
-	g.Go(ctx, "namespaces.reflector", c.reflector.Run)
 	g.Go(ctx, "namespaces.waitingLoop", c.queue.Run)
-	g.Go(ctx, "namespaces.worker", c.worker.run)
+	g.Go(ctx, "namespaces.worker", (&worker{queue: c.queue, reconciler: c}).run)
 	g.Wait()
 }
 
 // reconcile removes what is in the namespace, if it is being deleted, as far as that is possible now.
 func (c *NamespaceController) reconcile(ctx context.Context, key string) (outcome, error) {
-	obj, exists, _ := c.store.GetByKey(key) // never an error
-	if !exists {
-		return outcome{}, nil
-	}
-	namespace := obj.(*corev1.Namespace)
-	if namespace.DeletionTimestamp == nil || len(namespace.Spec.Finalizers) == 0 {
-		return outcome{}, nil
+	namespace, err := c.namespaces.Lister().Get(key)
+	if err != nil || namespace.DeletionTimestamp == nil || len(namespace.Spec.Finalizers) == 0 {
+		return outcome{}, nil // the error is that it is gone
 	}
 	left, err := c.removeContent(ctx, namespace.Name)
 	switch {

@@ -123,7 +123,8 @@ func (c *Client) addController(name string) error {
 		c.addKubelets()
 		return nil
 	case "namespace-controller":
-		made = controllers.NewNamespaceController(c.NewClient(userAgent+"-namespaces", nil), clk, c.config.UseWatchList)
+		client = c.NewClient(userAgent+"-namespaces", nil)
+		made = controllers.NewNamespaceController(client, c.factoryOf(client, nil, nil).Namespaces(), clk)
 	case "replicaset-controller":
 		made = controllers.NewReplicaSetController(workloads())
 	case "deployment-controller":
@@ -162,9 +163,9 @@ func (c *Client) newScheduler() (*controllers.Scheduler, error) {
 func (c *Client) addKubelets() {
 	for _, node := range nodes {
 		name := "kubelet-" + node
+		p := c.config.Probe.Resource("pods").Subject(name)
 		c.programs = append(c.programs, controllers.NewKubelet(controllers.KubeletConfig{
-			NodeName: node, Client: c.NewClient(name, nil), Clock: c.config.Clock, Recorder: c.recorder,
-			Probe:        c.config.Probe.Resource("pods").Subject(name),
+			NodeName: node, Client: c.NewClient(name, p), Clock: c.config.Clock, Recorder: c.recorder, Probe: p,
 			UseWatchList: c.config.UseWatchList,
 		}))
 	}
