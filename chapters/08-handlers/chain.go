@@ -74,12 +74,8 @@ func sender(r *http.Request) string {
 // has only the values of the API's own parameters. Of headers only the client's name is logged ([sender]), of bodies
 // nothing.
 func describe(r *http.Request) []string {
-	query := ""
-	if r.URL.RawQuery != "" {
-		query = redact.Query(r.URL.RawQuery)
-	}
 	version := r.URL.Query().Get("resourceVersion")
-	return []string{r.Method, r.URL.EscapedPath(), query, sender(r), version}
+	return []string{r.Method, r.URL.EscapedPath(), redact.Query(r.URL.RawQuery), sender(r), version}
 }
 
 func (s *Server) answered(
