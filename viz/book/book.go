@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,16 +46,12 @@ func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)
 }
 
-// pages serves pages, each rendered on request.
-type pages struct {
-	// views typesets the book on its first call. It returns the pages by path; the page at "" is for unknown paths.
-	views func() (map[string]templ.Component, error)
-}
+// pages serves pages, each rendered on request. It typesets the book on its first call, and returns the pages by path;
+// the page at "" is for unknown paths.
+type pages func() (map[string]templ.Component, error)
 
 func newPages(fsys, documents fs.FS, stories []scenario.Story) pages {
-	return pages{sync.OnceValues(func() (map[string]templ.Component, error) {
-		return views(fsys, documents, stories)
-	})}
+	return sync.OnceValues(func() (map[string]templ.Component, error) { return views(fsys, documents, stories) })
 }
 
 // views typesets the chapters of fsys and the documents, and makes the search index of both and of the stories.
@@ -95,19 +92,16 @@ var moved = map[string]string{
 }
 
 // Moved returns the addresses that lead to others. No page links to them.
-func Moved() []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		for old := range moved {
-			if !yield(text.Documents + old) {
-				return
-			}
-		}
-	})
+func Moved() (all []string) {
+	for _, old := range slices.Sorted(maps.Keys(moved)) {
+		all = append(all, text.Documents+old)
+	}
+	return all
 }
 
 // ServeHTTP implements [http.Handler]. It answers GET and HEAD below /book/.
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	views, err := p.views()
+	views, err := p()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

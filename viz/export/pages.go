@@ -57,12 +57,7 @@ func (s *site) addPage(at string) {
 	if at == "/" {
 		asked = "/?take=" + stories.Tour // the stage with a recording
 	}
-	s.write(name, string(s.get(asked)))
-}
-
-// write adds a page as a file.
-func (s *site) write(name, page string) {
-	s.files[name] = []byte(s.complete(name, s.rewrite(name, page)))
+	s.files[name] = []byte(s.complete(name, s.rewrite(name, string(s.get(asked)))))
 }
 
 // rewrite turns the links of a file's HTML into links to files, and notes their targets.

@@ -285,16 +285,12 @@ func breaksAt(file string, line int) []breakAt {
 // historyRows is the number of records in the history leaf.
 const historyRows = 80
 
+// partHistory shows the newest records about the part up to p.Until, newest first.
 func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, error) {
-	return partHistoryLeaf(p, i.recent(p.Until, p.matches), i.Log.Names()), nil
-}
-
-// recent returns the newest records up to seq that match, newest first.
-func (i *Inspector) recent(seq uint64, match func(*probe.Record) bool) []probe.Record {
 	var found []probe.Record
 	log := i.Log
-	for r := range log.Between(log.Oldest()-1, seq) {
-		if !match(r) {
+	for r := range log.Between(log.Oldest()-1, p.Until) {
+		if !p.matches(r) {
 			continue
 		}
 		if found = append(found, *r); len(found) == 2*historyRows {
@@ -303,7 +299,7 @@ func (i *Inspector) recent(seq uint64, match func(*probe.Record) bool) []probe.R
 	}
 	found = found[max(0, len(found)-historyRows):]
 	slices.Reverse(found)
-	return found
+	return partHistoryLeaf(p, found, log.Names()), nil
 }
 
 // clockText formats a time since the log began as the timeline does.

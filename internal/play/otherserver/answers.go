@@ -124,14 +124,12 @@ func (w *watched) failed(_ context.Context, _ *reflector.Reflector, err error) {
 }
 
 // metadata decodes metadata and Statuses.
-var metadata = newMetadata()
-
-func newMetadata() runtime.Decoder {
+var metadata = func() runtime.Decoder {
 	known := runtime.NewScheme()
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	utilruntime.Must(metav1.AddMetaToScheme(known))
 	return json.NewSerializerWithOptions(json.DefaultMetaFactory, known, known, json.SerializerOptions{})
-}
+}()
 
 // Decode implements [runtime.Decoder]. It drops the parts of each object that a guest does not need.
 func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,

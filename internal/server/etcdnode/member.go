@@ -251,9 +251,6 @@ type TLSFiles struct{ CACert, Cert, Key string }
 // forms "http://127.0.0.1:2379", "127.0.0.1:2379" and "unix:///run/etcd.sock"; with files, "https://127.0.0.1:2379".
 // The caller closes the client.
 func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Client, error) {
-	if len(endpoints) == 0 {
-		return nil, errors.New("connect to etcd: no endpoint given")
-	}
 	client, err := newClient(endpoints, files, keepAlive)
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(endpoints, ", "), err)

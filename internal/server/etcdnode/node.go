@@ -60,7 +60,8 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	if options.Dir == "" {
 		return nil, errors.New("start etcd: no data folder given")
 	}
-	e := &Etcd{options: options, trouble: newTrouble(options.Dir)}
+	e := &Etcd{options: options, trouble: &trouble{dir: options.Dir}}
+	e.trouble.broken, e.trouble.fail = context.WithCancelCause(context.Background())
 	var err error
 	// The client sends no keep-alives: if a debugger stopped etcd, a late answer would cost the connection.
 	e.client, err = newClient([]string{"passthrough:///etcd"}, TLSFiles{}, 0, grpc.WithContextDialer(e.dial))
@@ -163,16 +164,10 @@ func checkFolder(dir string) error {
 // trouble turns etcd's end into an error. An etcd that cannot continue calls its logger's Fatal or Panic, on any
 // goroutine and with locks held. These would end the process, silently or with a stack.
 type trouble struct {
-	// Set by newTrouble, never changed.
+	// Set by Start, never changed.
 	dir    string
 	broken context.Context // cancelled by report; the cause is the first error, which causes the later ones
 	fail   context.CancelCauseFunc
-}
-
-func newTrouble(dir string) *trouble {
-	t := &trouble{dir: dir}
-	t.broken, t.fail = context.WithCancelCause(context.Background())
-	return t
 }
 
 // report cancels broken with a description, an error (or nil), and advice.

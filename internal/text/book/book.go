@@ -8,7 +8,6 @@
 package book
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,14 +47,6 @@ type Chapter struct {
 	Files    []*File   // the chapter's Go files, tests last
 	Previous *Chapter  // nil for the first
 	Next     *Chapter  // nil for the last
-}
-
-// first returns 1 for the document that readers open before all others.
-func first(doc string) int {
-	if doc == "OVERVIEW.md" {
-		return 1
-	}
-	return 0
 }
 
 // Document returns the document called name, such as "WHERE", or nil if there is none.
@@ -101,7 +92,9 @@ func New(fsys, docs fs.FS) (*Book, error) {
 			return nil, err
 		}
 		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
-		slices.SortStableFunc(editor.docs, func(a, b string) int { return cmp.Compare(first(b), first(a)) })
+		if i := slices.Index(editor.docs, "OVERVIEW.md"); i > 0 { // readers open it before all others
+			editor.docs = slices.Insert(slices.Delete(editor.docs, i, i+1), 0, "OVERVIEW.md")
+		}
 	}
 	book := &Book{declared: editor.declarations()}
 	for i, entry := range list {
