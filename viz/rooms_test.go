@@ -86,6 +86,19 @@ func TestScriptsImportFromRoomsBelowTheirOwn(t *testing.T) {
 	assert.True(t, n >= 100, "found only %d imports", n)
 }
 
+// TestTheTableOfRoomsIsWhole: docs/ARCHITECTURE.md lists each folder of the page, those with scripts in their order.
+func TestTheTableOfRoomsIsWhole(t *testing.T) {
+	text := string(require.Value(os.ReadFile("../docs/ARCHITECTURE.md"))(t))
+	_, table, _ := strings.Cut(text, "\n## Rooms of the page\n")
+	row := func(room string) int { return strings.Index(table, "["+room+"](../viz/"+room+")") }
+	for i, room := range floors[1:] {
+		assert.True(t, row(room) > row(floors[i]), "%s is not listed below %s", room, floors[i])
+	}
+	for _, entry := range require.Value(os.ReadDir("."))(t) {
+		assert.True(t, !entry.IsDir() || row(entry.Name()) >= 0, "%s is not listed", entry.Name())
+	}
+}
+
 // TestOneModuleReachesTheProgram: for a program without a port, only one module changes. The script that replaces the
 // program in an export is not a room, and uses that module, too.
 func TestOneModuleReachesTheProgram(t *testing.T) {

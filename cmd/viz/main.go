@@ -1,9 +1,9 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book,
-// and the page that shows every event, all on one port.
+// and the page that shows every event, all on one port. It owns the port, files, signals and etcd; package machine has
+// the rest. Flags, exit statuses and printed lines are contracts, which internal/check/compat/e2e holds.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line.
-// The first signal ends the program within three seconds. A second one ends it at once, and then its temporary
-// folder stays.
+// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
+// first signal ends the program within three seconds. A second one ends it at once, and leaves its temporary folder.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package book serves the pages of the chapters, each with its mini-stage.
+// Package book serves the pages that internal/text/book makes: the chapters, each with its mini-stage (figure.go), the
+// documents, and the index for rank.js.
 package book
 
 import (

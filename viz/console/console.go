@@ -1,5 +1,5 @@
-// Package console is the room where a viewer writes a raw HTTP request, and reads the answer as it arrives: a list in
-// pieces, a watch frame by frame.
+// Package console is the room where a viewer writes a raw HTTP request, which the sandbox sends, and reads the answer
+// as it arrives: a list in pieces, a watch frame by frame. kubectl.txt has kubectl's requests, as compat tests.
 package console
 
 import (

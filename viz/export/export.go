@@ -1,6 +1,7 @@
 // Package export writes the stage, the book and their data as files that need no program, for a web server or a disk.
 //
-// The files depend only on the program: two exports are equal.
+// The files depend only on the program: two exports are equal. static.js answers the page's requests from these files:
+// a request that the page learns needs its answer there.
 package export
 
 import (

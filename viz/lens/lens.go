@@ -1,5 +1,5 @@
-// Package lens is the room of a foreign server: the clients that use it through our port, their mistakes, and the
-// resources that our own informers watch there.
+// Package lens is the room of a foreign server: the clients that use it through our port, their mistakes
+// (internal/play/lens owns both), and the resources that our own informers watch there (internal/play/otherserver).
 package lens
 
 import (

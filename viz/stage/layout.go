@@ -1,5 +1,6 @@
 // Package stage draws the path of an event and the state at the cursor: stations, queues, the ring, the tokens that
-// move between them, and the sentence below.
+// move between them, and the sentence below. It owns all coordinates (layout.go; tall.go for narrow windows), which its
+// scripts get as [Geometry]; plan.js owns the tokens, and routes.js has the way of each point.
 package stage
 
 import (

@@ -1,5 +1,6 @@
 // Package timeline is the room of time: the log as a bar and as a table, the player and the cursor, the past, and the
-// panel that holds the running world.
+// panel that holds the running world. player.js owns the cursor and the state there; [Past] only reads the log, and
+// [Hold] changes nothing but the [hold.World].
 package timeline
 
 import (

@@ -128,10 +128,13 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		{"-- " + seed + " --\npackage storage\n\n// X.\n//\n// Upstream: cacher.go: Cacher\ntype X int\n", seed +
 			":5: upstream \"cacher.go: Cacher\": \"cacher.go\" is not the import path of a package or file"},
 		{"-- docs/CONTRIBUTING.md --\n\n[x](../gone.md#y)\n", "docs/CONTRIBUTING.md:2: ../gone.md#y does not exist"},
+		{"-- docs/x.md --\n`TestGone`\n", "docs/x.md:1: TestGone does not exist"},
 		{"-- docs/DEBUGGING.md --\nbreak storage.(*Store).Gone\n",
 			"docs/DEBUGGING.md:1: storage.(*Store).Gone does not exist"},
 		{"-- docs/WHERE.md --\n[Gone](../chapters/01-storage/store.go), [Store](../chapters/01-storage/store.go)\n",
 			"docs/WHERE.md:1: Gone is not declared in chapters/01-storage"},
+		{"-- docs/x.md --\n[A.go](../viz/x.js), [A.gone](../viz/x.js)\n-- viz/x.js --\nexport class A {\n  go() {\n",
+			"docs/x.md:1: A.gone is not declared in viz/x.js"},
 		{body(""), points + "Appended is reported nowhere"},
 		{body(report + report), store + ":6: Appended is reported from 2 lines, not from one\n" +
 			store + ":7: Appended is reported from 2 lines, not from one"},

@@ -304,12 +304,14 @@ var (
 	docTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// docMethod matches a method in a debugger's form: cacher.(*Cacher).dispatchEvent.
 	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
-	// docSymbol matches a link to a symbol of a chapter: [Cacher.dispatchEvent](../chapters/06-cacher/dispatch.go).
-	docSymbol = regexp.MustCompile(`\[([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\]\(([^)\s]*chapters/[^)\s]+/\w+\.go)\)`)
+	// docTest matches a test's name.
+	docTest = regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`")
+	// docSymbol matches a link to a symbol: [Cacher.dispatchEvent](../chapters/06-cacher/dispatch.go).
+	docSymbol = regexp.MustCompile(`\[([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\]\(([^)\s]+/\w+\.(?:go|js))\)`)
 )
 
-// checkPages checks the documents: linked files exist and declare the symbols that the links name, and methods named
-// for a debugger exist. internal/text/book checks the other links of chapters.
+// checkPages checks the documents: linked files exist and declare the symbols that the links name; tests, and methods
+// named for a debugger, exist. internal/text/book checks the other links of chapters.
 func (r *repo) checkPages() {
 	for _, pattern := range []string{"README.md", "docs/*.md", "chapters/*/README.md"} {
 		names, _ := fs.Glob(r, pattern) // the patterns are well formed
@@ -336,12 +338,14 @@ func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
 		}
 	}
 	for _, match := range docSymbol.FindAllStringSubmatch(line, -1) {
-		pkg := r.Holding(path.Join(dir, match[2])) // nil if there is no such file
-		if pkg == nil || strings.HasSuffix(match[1], ".go") {
-			continue // the link's text is a file name
-		}
-		if _, err := pkg.Find(match[1], path.Base(match[2])); err != nil {
+		symbol, file := match[1], path.Join(dir, match[2])
+		if err := r.declares(file, symbol); err != nil && symbol != path.Base(file) {
 			complain("%v", err)
+		}
+	}
+	for _, match := range docTest.FindAllStringSubmatch(line, -1) {
+		if !r.hasTest(match[1]) {
+			complain("%s does not exist", match[1])
 		}
 	}
 	for _, match := range docMethod.FindAllStringSubmatch(line, -1) {
@@ -351,6 +355,35 @@ func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
 			complain("%s does not exist", match[0])
 		}
 	}
+}
+
+// declares returns an error if a file, of Go or of the page's scripts, does not declare a symbol. A file that does not
+// exist is another rule's.
+func (r *repo) declares(file, symbol string) error {
+	if pkg := r.Holding(file); pkg != nil {
+		_, err := pkg.Find(symbol, path.Base(file))
+		return err
+	}
+	owner, member, _ := strings.Cut(symbol, ".")
+	text, err := fs.ReadFile(r, file)
+	declares := regexp.MustCompile(`(?m)^ *(?:export )?(?:async )?(?:function\*?|class|const|let) ` + owner + `\b`)
+	has := regexp.MustCompile(`(?m)^  (?:async |get )?` + member + `\(.*\{`)
+	if err == nil && !(declares.Match(text) && (member == "" || has.Match(text))) {
+		return fmt.Errorf("%s is not declared in %s", symbol, file)
+	}
+	return nil
+}
+
+// hasTest reports whether a test exists, here or in internal/check/compat, which is another module.
+func (r *repo) hasTest(name string) bool {
+	others, _ := fs.Glob(r, "internal/check/compat/*/*_test.go") // the pattern is well formed
+	return slices.ContainsFunc(r.Packages, func(pkg *source.Package) bool {
+		_, err := pkg.Find(name, "")
+		return err == nil
+	}) || slices.ContainsFunc(others, func(file string) bool {
+		text, _ := fs.ReadFile(r, file) // Glob has just listed it
+		return strings.Contains(string(text), "\nfunc "+name+"(")
+	})
 }
 
 // declared reports whether a type of a package has a member, of its own or by embedding.

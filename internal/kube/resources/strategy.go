@@ -1,6 +1,6 @@
 // Package resources has the differences between kinds, except for storage: strategies (with defaults and validation),
-// the labels and fields for selectors, and the columns of tables. It does not use storage or requests. The registry's
-// chapter describes strategies, and lists the kinds.
+// the labels and fields for selectors, and the columns of tables. It does not use storage or requests, and has no
+// state. The registry's chapter describes strategies; a kind's row there names what is here.
 package resources
 
 import (

@@ -2,7 +2,8 @@
 // nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
 //
 // [Write] follows the log from its beginning, for the flag -record. A [Flight] watches the log and, when something goes
-// wrong, writes what led to it. [Read] reads such a file and bounds what it takes into memory.
+// wrong, writes what led to it. [Read] reads such a file and bounds what it takes into memory. The page reads the same
+// files (viz/log/recording.js): format and limits change in both.
 //
 // This package has no lock; a Flight belongs to the goroutine that runs it.
 package recording

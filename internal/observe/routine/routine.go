@@ -1,4 +1,4 @@
-// Package routine starts goroutines that have a name and an end.
+// Package routine starts goroutines that have a name and an end. Their starter owns the [Group], and waits for it.
 package routine
 
 import (

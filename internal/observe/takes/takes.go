@@ -2,7 +2,7 @@
 // and screenshots show them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no
 // socket. Two runs differ only in which of two ready goroutines comes first.
 //
-// Everything here is immutable; this package has no lock and no goroutine.
+// Everything here is immutable; takes.sum has what each take shows.
 package takes
 
 import (

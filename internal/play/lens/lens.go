@@ -1,5 +1,5 @@
 // Package lens forwards requests to another server, and describes its clients' mistakes. Each verdict is a function
-// over a trail of requests; one table has all verdicts.
+// over a trail of requests; one table has all verdicts. A [Lens] owns the trails, under one lock.
 //
 // [Lens.Run] runs the verdicts about time; all others run in the goroutines of requests.
 //

@@ -1,4 +1,5 @@
-// Package otherserver runs our client half on another server, such as one behind kubectl proxy.
+// Package otherserver runs our client half on another server, such as one behind kubectl proxy. A [Guest] owns the
+// informers, which keep names and versions only; it never writes.
 //
 // Differs: upstream has nothing comparable.
 package otherserver

@@ -1,5 +1,6 @@
 // Package apiserver adds the parts that kubectl needs to the handlers of chapter 08: discovery, OpenAPI, patches,
-// server-side apply, managed fields, evictions, metrics and health.
+// server-side apply, managed fields, evictions, metrics and health. The registry owns all objects. What kubectl sees of
+// a change is in the sessions of internal/check/compat/kubectl.
 //
 // Upstream: k8s.io/apiserver/pkg/server
 package apiserver

@@ -258,7 +258,7 @@ func TestKindsAreDocumentedFresh(t *testing.T) {
 				}
 				name := strings.Join(append([]string{r.Resource}, r.ShortNames...), ", ")
 				if r.Scope == apidiscoveryv2.ScopeCluster {
-					name += " (no namespace)"
+					name += "*"
 				}
 				var parts []string
 				for _, sub := range r.Subresources {

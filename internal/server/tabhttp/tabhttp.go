@@ -1,6 +1,6 @@
 // Package tabhttp carries HTTP over messages, between a page and a program in one browser tab: a page has no socket to
-// its Worker. The program's half is a proxy, which forwards each request through an HTTP client. While the page does
-// not read an answer, the proxy does not read the connection.
+// its Worker. The page's half is cmd/tab/tab.js. The program's is a proxy, which forwards each request through an HTTP
+// client. While the page does not read an answer, the proxy does not read the connection.
 //
 //	page      request ─► … room, room …           | abort
 //	program             head ─► chunk, chunk … end | abort

@@ -74,7 +74,7 @@ func (s *told) holds(t *testing.T, beat int, phase string, cursor uint64, r rest
 }
 
 // TestAStoryIsToldByKeyboard goes through the first story from a link, as a viewer who wants no motion: each beat ends
-// at once. Then it goes back one beat, and by another link to the last. viz/teller_test.go tests how a teller goes on,
+// at once. Then it goes back one beat, and by another link to the last. viz/beatplayer_test.go tests how it goes on,
 // and viz/stories how long a story takes.
 func TestAStoryIsToldByKeyboard(t *testing.T) {
 	t.Parallel()
