@@ -62,31 +62,26 @@ export function showShelf(scene, name, shelf) {
   if (name === "store") scene.store = known;
   // The objects without a row. The fold only counts objects that have not changed since the first list.
   const rest = n - shown.length;
-  const snapshot = scene.story?.now.snapshot ?? "";
-  // the version that answered a list
-  const old = name === "store" && snapshot && !known.some((each) => each.rv === snapshot) ? snapshot : "";
   rows.forEach((row, i) => {
     const object = shown[i] ?? null;
-    const stands = i === shown.length + (old ? 1 : 0) && rest > 0;
+    const stands = i === shown.length && rest > 0;
     mark(row, "newest", Boolean(object) && object.key === newest);
-    const earlier = i === shown.length ? old : "";
-    showRow(scene, row, { object, earlier, rest: stands ? rest : 0, box: scene.geometry.boxes[name] });
+    showRow(scene, row, { object, rest: stands ? rest : 0, box: scene.geometry.boxes[name] });
   });
 }
 
-// showRow shows an object, an earlier version, or the number of objects without a row.
+// showRow shows an object, or the number of objects without a row.
 /**
  * @param {Scene} scene @param {HTMLElement} row
- * @param {{ object: fold.Row | null, earlier: string, rest: number, box: stage.Box }} what
+ * @param {{ object: fold.Row | null, rest: number, box: stage.Box }} what
  */
-function showRow(scene, row, { object, earlier, rest, box }) {
-  mark(row, "empty", !object && !rest && !earlier);
+function showRow(scene, row, { object, rest, box }) {
+  mark(row, "empty", !object && !rest);
   mark(row, "rest", rest > 0);
-  mark(row, "earlier", Boolean(earlier));
   mark(row, "followed", Boolean(object && scene.followed(object)));
   put(row, "data-key", object ? objectKey(object.key) : "");
   row.object = object;
-  const rv = earlier || object?.rv || "";
+  const rv = object?.rv ?? "";
   const room = box.W - 20 - digit * rv.length; // keeps the version off the name
   const name = object ? fitted(shortKey(object.key), rowFont, room) : rest ? `+${rest} more` : "";
   call(part(row, ".key"), name, scene.story?.names.get(rv));

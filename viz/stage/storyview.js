@@ -62,7 +62,7 @@ class Heard {
     /** @type {Map<string, string>} */
     this.delays = new Map(); // the delay, by handler
     this.asks = this.gets = this.waited = ""; // texts of the newest request
-    this.served = this.snapshot = ""; // versions of lists: the newest, and the story's exact one
+    this.served = ""; // the version of the newest list
     this.listed = "0"; // the version of the story's newest list
     this.etcd = this.etcd3 = "";
     this.refused = ""; // the id of the refused watch, which has no watcher
@@ -235,9 +235,7 @@ function answered(t, r) {
   if (query.get("labelSelector") !== `story=${t.story.id}` || query.has("watch")) return;
   const rv = now.served; // the list's version
   now.gets = status === 200 && rv ? `→ ${(t.story.versions && t.names.get(rv)) || rv}` : "";
-  if (!now.gets) return;
-  now.snapshot = query.get("resourceVersionMatch") === "Exact" ? rv : "";
-  now.listed = rv;
+  if (now.gets) now.listed = rv;
 }
 
 // asked returns the HTTP box's texts for a request; status is 0 until the answer.
@@ -250,8 +248,7 @@ function asked(t, texts, status = 0) {
   if (query.has("watch")) return { asks: "a watch", gets: Number(since) > 0 ? `from ${since}` : "" };
   if (kind) return { asks: kind, gets: "" };
   if (!query.get("labelSelector")?.includes(`story=${t.story.id}`)) return { asks: "", gets: "" };
-  const exact = query.get("resourceVersionMatch") === "Exact";
-  return { asks: !since ? "no version" : exact ? `exactly ${since}` : `version ${since}`, gets: "" };
+  return { asks: since ? `version ${since}` : "no version", gets: "" };
 }
 
 // streamOf returns the stream of the client that sent texts, or of a watcher without a connection.

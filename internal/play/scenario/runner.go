@@ -45,7 +45,7 @@ type runner struct {
 	seen  []probe.Record // the story's records that have been read
 	facts *facts         // facts from seen
 
-	vars    map[string]string        // results of steps: "$last", "${list.turn}"
+	vars    map[string]string        // results of steps: "$last", "${list.rv}"
 	times   map[string]time.Duration // times of awaited records, by name
 	changes map[string]int           // number of the story's writes, by pod
 	streams map[string]watch.Interface

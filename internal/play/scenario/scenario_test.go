@@ -44,7 +44,6 @@ func inEnv(t *testing.T, alone bool, body func(t *testing.T, w *Env)) {
 // each beat has its records.
 var sayings = map[string]string{
 	"loses-nothing":   `all ten, in order.*refused a watch of events`,
-	"three-versions":  `Without a version: "second".*At exactly \d+: "first"`,
 	"slow-watcher":    `held 10 in its input and 10 in its result.*closed 0 of the others`,
 	"trigger-index":   `received DELETED and \S+ ADDED.*other 998 nodes received nothing`,
 	"selector":        `as tier=green.*with 409.*in the ring as MODIFIED.*MODIFIED at (\d+).*DELETED at`,

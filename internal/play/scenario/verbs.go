@@ -111,7 +111,7 @@ func (a *args) number(n int) int {
 
 // ---- requests
 
-// send sends a request. It returns the status, the version as .rv, and for pods .n, .turn, .tier and .bytes. A refusal
+// send sends a request. It returns the status, the version as .rv, and for pods .n, .tier and .bytes. A refusal
 // is an error if the step has no name.
 func send(s *runner, a *args) (answer, error) {
 	ctx := s.Writing
@@ -155,7 +155,7 @@ func (a *answer) read(result listwatch.Result) error {
 	}
 	a.fields["n"] = strconv.Itoa(len(pods.Items))
 	for _, pod := range pods.Items {
-		a.fields["turn"], a.fields["tier"] = pod.Labels["turn"], pod.Labels["tier"]
+		a.fields["tier"] = pod.Labels["tier"]
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 			return new Response(JSON.stringify(seen), { status: answer.status });
 		};
 		$("#open-stories").click();
-		$('[data-play="three-versions"]').click();`)
+		$('[data-play="stale-write"]').click();`)
 	p.rests(t, 1, "rests")
 	p.strike(t, "ArrowRight")
 	p.rests(t, 2, "ready")
