@@ -1,7 +1,7 @@
 // The crowd: from the sixth watcher on, a strip of dots, one for each client, in order of arrival. The dot is at the
 // bottom of its cell if the client's channels are empty, and at the top if one is full. A mark behind the dot shows
-// that the client got the dispatcher's last change. For a watcher that does not report every event, the dispatcher's
-// record and the watcher's selectors decide that.
+// that the client got the dispatcher's last change. For a watcher that does not report every event, this follows from
+// the dispatcher's record and the watcher's selectors.
 
 import { label, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";

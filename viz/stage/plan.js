@@ -109,7 +109,7 @@ export class Planner {
   /** @param {probe.Record} r */
   travels(r) { return this.here(r) && routes[r.point] !== undefined; }
 
-  // ---- for routes
+  // ---- called by routes.js
 
   // go adds the way of a copy to the plan in the making. The path is in points of the wide stage; its first point
   // counts only if the copy's place is unknown. The two sides of a channel may report in either order, but a copy only
