@@ -1,5 +1,5 @@
-// Motion: paints a plan. A change is a token that travels and rests between two hops; a queue's pipe draws the tokens
-// in it. While time is stopped, dotted ways lead from each token to its next place. In a stream the ways have stripes
+// Motion paints a plan. A change is a token that travels and rests between two hops; a queue's pipe draws the tokens in
+// it. While time is stopped, dotted ways lead from each token to its next place. In a stream the ways have stripes
 // (streams.js), and the only tokens are anomalies, followed objects, and the viewer's own change.
 
 import { newSheet } from "../dom/canvas.js";
@@ -88,8 +88,8 @@ export class Motion {
     this.stale = true;
   }
 
-  // records takes note of the folded records of a stream. res is the state after them. The viewer's own change still
-  // travels hop by hop, even if all its records are folded already.
+  // records notes the folded records of a stream. res is the state after them. The viewer's own change still travels
+  // hop by hop, even if all its records are folded already.
   /** @param {probe.Record[]} list @param {number} now @param {Pick<State, "own" | "stream">} state
    *  @param {fold.Resource} [res] */
   records(list, now, { own, stream }, res) {
@@ -109,7 +109,7 @@ export class Motion {
     }
   }
 
-  // ---- what is where
+  // ---- positions
 
   /** @param {number} now */
   share(now) {
@@ -148,7 +148,7 @@ export class Motion {
     return [...this.planner.tokens.values()].filter(waits);
   }
 
-  // at returns where the newest copy of a change is, moving or not.
+  // at returns the spot of the newest copy of a change, moving or not.
   /** @param {string} change @param {number} now @returns {Spot | undefined} */
   at(change, now) {
     const [flies] = this.flying(now).slice(-1);

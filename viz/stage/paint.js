@@ -1,4 +1,4 @@
-// The brush: paints tokens.
+// The brush paints tokens and sentences.
 
 import { inks, sans, widthOf } from "../dom/canvas.js";
 import { cut } from "../lib/texts.js";
@@ -8,7 +8,7 @@ import { signOf, byTurn } from "./tokens.js";
  * @typedef {import("./ground.js").Spot} Spot
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {[left: number, top: number, right: number, bottom: number]} Box in units of the stage
- * @typedef {{ box: Box, paint: () => void }} Painting how to paint a thing, and the box around it
+ * @typedef {{ box: Box, paint: () => void }} Painting a function that paints a thing, and the box around the thing
  * @typedef {{ label: string, shape: string, colour: string, followed?: boolean, named?: boolean, pale?: boolean }}
  *   Token
  * @typedef {[x: number, y: number, text: string, left: number, width: number]} Written
@@ -166,7 +166,7 @@ export class Brush {
     return name ? [bare, name] : [bare];
   }
 
-  // beside paints the name of a token that a pipe draws, on the queue's empty side; null if another name is there.
+  // beside paints the name of a token that a pipe draws, on the queue's empty side, or null if a name is there.
   /**
    * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
    * @returns {Painting | null}

@@ -1,7 +1,7 @@
 // The sentence below the stage describes the moving change or, when the viewer steps, the record at the cursor. Motion
-// paints a short one beside the token. A live region speaks it for screen readers. A region that changed with every
-// sentence would never stop talking, so it changes every two seconds at most; an anomaly interrupts. During a story the
-// story's own text is spoken instead.
+// paints a short one beside the token. Screen readers read the sentence from a live region. A region that changed with
+// every sentence would never stop talking, so it changes every two seconds at most; an anomaly interrupts. During a
+// story the story's own text is spoken instead.
 
 import { $, mark, part, parts, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";
@@ -56,8 +56,8 @@ export class SentenceBar {
       .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw turns to the record beside the token, or to another change that moves. Otherwise it turns to another record once
-  // the viewer had time to read the sentence.
+  // draw turns to the record beside the token, or to another change that moves. Otherwise it turns to another record
+  // once the viewer has had time to read the sentence.
   /** @param {number} now */
   draw(now) {
     this.speak(now);
@@ -140,7 +140,7 @@ export class SentenceBar {
   shown() {
     const { bar, told, stage: { player, says } } = this;
     put(bar, "data-seq", player.cursor);
-    // the story may have named the record's client only in this state
+    // the story may not have named the record's client earlier
     if (told && player.mode === "frozen") say(part(bar, ".words"), says(told));
   }
 }
