@@ -18,12 +18,12 @@ import { hangsOn, programs } from "../stage/places.js";
  * @property {number} t the time of that record
  * @property {"waits" | "travels" | "arrived" | "elsewhere"} state
  * @property {number} ms from the request to its newest record
- * @property {Map<probe.Station, number>} came when it reached each station
+ * @property {Map<probe.Station, number>} came the time at which it reached each station
  * @property {number} left the number of handlers that have yet to return
  * @property {boolean} handed whether all handlers have it
- * @property {number} began when it began to travel, by the stage's clock; 0 if it has not
- * @property {number} went when it last moved, by the stage's clock
- * @typedef {object} Who who writes, and what counts as theirs
+ * @property {number} began the time at which it began to travel, by the stage's clock; 0 if it has not
+ * @property {number} went the time of its last move, by the stage's clock
+ * @typedef {object} Who the rules that decide whose a change is
  * @property {string} viewers a pattern of agents whose changes go first
  * @property {string} demo the agent whose changes make room
  * @property {string[]} writes methods of requests that change something
@@ -80,7 +80,7 @@ export class Own {
   /** @param {probe.Record} r */
   demo(r) { return this.demos.has(objectKey(r.key ?? "")); }
 
-  // note takes note of a commit; asked returns the record of its request.
+  // note notes a commit; asked returns the record of its request.
   /** @param {probe.Record} r @param {(seq: number) => probe.Record | undefined} asked */
   note(r, asked) {
     const { who, queue, demos } = this;

@@ -1,5 +1,5 @@
-// The line about the viewer's own change: first that it is moving, then how long it took, with a bar for each station,
-// then the changes others made in response.
+// The line about the viewer's own change shows that it is moving, then the time that it took, with a bar for each
+// station, then the changes that others made in response.
 
 import { $, make, mark, part, put, say, when } from "../dom/dom.js";
 import { counted, cut } from "../lib/texts.js";

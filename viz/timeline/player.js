@@ -5,7 +5,7 @@
 // takes the due records hop by hop. An arrival (sent, appended, stored) travels first and is folded when it lands. A
 // departure (received, popped) is folded first and then travels. Any other record is folded at once. Due records are
 // those that have arrived; in a replay, those before the log's own clock; in a story, those up to its goal. pace.js
-// decides which changes are told, and how fast. In a stream the cursor sweeps over the records, and the stage shows the
+// selects the changes to tell, and their speed. In a stream the cursor sweeps over the records, and the stage shows the
 // picture ten times a second. Nothing here uses the document.
 
 import { departs, together } from "../stage/hops.js";
@@ -42,7 +42,7 @@ const folded = 4000; // the most records a frame folds one by one
 const quickest = 48; // the fewest ms of a told hop
 const legible = 300; // the fewest ms of a hop of the viewer's own change, whose sentences change with each hop
 const tooFar = 11_000; // ms behind the newest record, in live mode, beyond which the cursor catches up
-const tooMany = 2500; // the records behind beyond which it does so, too
+const tooMany = 2500; // the same, in records instead of ms
 export const sweep = 100; // ms between two pictures of a sweep
 const lateFrame = 26; // ms between frames; on a slower page hops take more records
 const ahead = 40; // the most records searched for one hop
@@ -117,7 +117,7 @@ export class Player {
     if (this.mode === "live") this.await(list);
   }
 
-  // await takes note of records to be shown.
+  // await notes records that the page must show.
   /** @param {probe.Record[]} list */
   await(list) {
     this.came.push([this.head, this.clock]);
@@ -187,7 +187,7 @@ export class Player {
     return this.came.length > 0 ? this.clock - this.came[0][1] : 0;
   }
 
-  // ---- where the viewer goes
+  // ---- moves of the viewer
 
   freeze(reached = false) {
     if (this.mode === "frozen") return;
@@ -198,7 +198,7 @@ export class Player {
     this.on.froze();
   }
 
-  // going runs act on the way to another moment, and reports whether the cursor has not been sent elsewhere meanwhile.
+  // going runs act on the way to another moment, and reports whether nothing has sent the cursor elsewhere meanwhile.
   /** @param {() => Promise<void>} act */
   async going(act) {
     this.ground();
