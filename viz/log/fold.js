@@ -21,7 +21,7 @@ const maxQuoted = 4096; // characters of a text in a picture from outside
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 
-// The shape of a state: kinds of values by name, lists of one shape with an optional most, maps of one shape (each).
+// The shape of a state: kinds of values by name, lists of one shape and at most a length, maps of one shape (each).
 const token = { type: "text", key: "text", rv: "version" };
 const last = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
 const station = { count: "count", rv: "version", vars: { each: "number" }, last };
@@ -217,7 +217,7 @@ function apply(infos, state, r) {
   const res = resourceOf(state, r.resource ?? "");
   if (info.name === "CrowdLookedAt") {
     crowd(res, r);
-    r = { ...r, texts: undefined }; // the watchers have it
+    r = { ...r, texts: undefined }; // crowd has given it to the watchers
   }
   const last = lastOf(r);
   add(res.points, info.name, 1);
@@ -283,7 +283,7 @@ function look(subject, info, r) {
   });
 }
 
-// crowd takes each watcher's fill, in the order in which they opened. It applies only if the fold knows all of them.
+// crowd takes each watcher's fill, in the order in which they opened. It applies only if the fold has all of them.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function crowd(res, r) {
   const fill = bytesOf(r.texts?.fill ?? "");
