@@ -110,7 +110,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// look sets the queue lengths of a subject that did not report every moment. It does not know which tokens they hold.
+// look sets the queue lengths of a subject that did not report every moment. The tokens in them remain unknown.
 func (sub *Subject) look(info *Point, r *probe.Record) {
 	sub.Fill = 0
 	for i, name := range info.Args.List() {
@@ -123,7 +123,7 @@ func (sub *Subject) look(info *Point, r *probe.Record) {
 }
 
 // crowd sets how full each watcher is. The record lists the watchers in the order in which they began, so crowd can
-// match them only if it knows them all.
+// match them only if the picture has them all.
 func (r *Resource) crowd(rec *probe.Record) {
 	fill, err := base64.StdEncoding.DecodeString(rec.Texts.Get(probe.FieldFill))
 	watchers := r.opened("watcher")
@@ -138,8 +138,8 @@ func (r *Resource) crowd(rec *probe.Record) {
 	}
 }
 
-// subjectOf returns the subject of the record, nil if it has none. A point of a queue always has a subject, though its
-// name may be "". A late record moves no queue of a subject that has closed. After a gap the log may have lost the
+// subjectOf returns the subject of the record, or nil if it has none. A point of a queue always has a subject, though
+// its name may be "". A late record moves no queue of a subject that has closed. After a gap the log may have lost the
 // opening: then, and only then, a send makes its subject appear.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
@@ -192,7 +192,7 @@ func (r *Resource) applySpecial(info *Point, rec *probe.Record) {
 	}
 }
 
-// stop removes the server's half from the picture, but keeps its counters.
+// stop removes the server half from the picture, but keeps its counters.
 func (r *Resource) stop() {
 	r.Ring = Ring{Cells: []Cell{}}
 	delete(r.Shelves, ShelfName(probe.Store, cacher))
@@ -240,7 +240,7 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	}
 }
 
-// youngest returns the subject of a kind that opened last, nil if there is none. It does not sort the subjects, of
+// youngest returns the subject of a kind that opened last, or nil if there is none. It does not sort the subjects, of
 // which there may be a thousand.
 func (r *Resource) youngest(kind string) (best *Subject) {
 	id := ""
@@ -300,7 +300,7 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Token: tokenOf(r), Seq: r.Seq}), MaxRows)
 }
 
-// keepArgs keeps the record's args by name. The queue keeps the args of queues.
+// keepArgs keeps the record's args by name. A queue keeps its own args.
 func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Look && r.Subject != "" {
 		return
@@ -310,7 +310,7 @@ func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	}
 }
 
-// arg returns the arg called name, 0 if the point has none.
+// arg returns the arg called name, or 0 if the point has none.
 func arg(info *Point, r *probe.Record, name string) int64 {
 	for i, known := range info.Args.List() {
 		if known == name {
