@@ -19,7 +19,7 @@ import { along } from "./path.js";
  * @typedef {Move & { done: number, of?: Move }} Next the way that a resting token takes next
  * @typedef {object} Own
  * @property {unknown} first the viewer's change on its way
- * @property {(m: Move) => boolean} leads
+ * @property {(m: { change: string, seq: number }) => boolean} leads
  * @property {(r: probe.Record) => boolean} its
  * @typedef {object} State
  * @property {Own} own
@@ -32,7 +32,7 @@ import { along } from "./path.js";
 const trailLasts = 380; // ms
 const hopLasts = 160; // ms of a hop drawn during a stream
 const half = 14; // units; half a token without a name
-const stays = 800; // ms that a sentence stays; the next hop of the viewer's own change replaces it at once
+const stays = 250; // ms that a sentence stays; the next hop of the viewer's own change replaces it at once
 const lingers = 1500; // ms of a sentence that no other follows
 
 export class Motion {
@@ -217,11 +217,10 @@ export class Motion {
     const move = moves.findLast((m) => own.leads(m) && scene.serving.has(m.owner)) ?? moves.at(-1);
     const last = this.caption;
     const over = last && now > last.since + lingers;
+    const due = (/** @type {Pick<Move, "seq" | "change">} */ { seq, change }) => seq !== last?.move.seq
+      && (own.leads({ seq, change }) || change !== last?.move.change || now >= last.until);
     if (over || stood || scene.plain || scene.story || stream) this.caption = null;
-    else if (move && move.seq !== last?.move.seq
-      && (own.leads(move) || move.change !== last?.move.change || now >= last.until)) {
-      this.caption = this.captionOf(move, said(move.seq), now);
-    }
+    else if (move && due(move)) this.caption = this.captionOf(move, said(move.seq), now);
     const { caption } = this;
     if (!caption) return [];
     const flies = moves.find(({ seq, copy }) => seq === caption.move.seq && copy === caption.move.copy);

@@ -70,6 +70,7 @@ export class SentenceBar {
     const beside = caption && !alarms && !passed && caption.move.seq <= cursor ? tape.get(caption.move.seq) : null;
     const r = beside ?? (reads ? null : this.alarm ?? this.newest());
     if (r && r !== told && drawn()) this.landed(r, now);
+    else this.shine();
   }
 
   /** @param {number} now */
@@ -89,7 +90,7 @@ export class SentenceBar {
     this.write(seq, "start", `The first moment there is${seq > 0 ? `. ${gone}` : ": nothing has happened yet."}`);
   }
 
-  // write shows words about a record, and lights the station of its token or, without a token, of the record.
+  // write shows words about a record.
   /** @param {number} seq @param {string} where @param {string} words @param {boolean} [anomaly] */
   write(seq, where, words, anomaly = false) {
     const { bar, told, stage: { scene } } = this;
@@ -105,12 +106,18 @@ export class SentenceBar {
     this.light();
   }
 
-  light() {
+  // shine lights the station of the token or, without a token, of the record.
+  shine() {
     const { told, reported, stage: { scene, motion, player } } = this;
-    const guest = told && guestOf(scene.places, told.subject); // the client's box at the end of its lane
     const spot = motion.at(told ? changeOf(told) : "", player.clock);
-    const lit = spot ? nearest(scene.boxes, spot) : guest ? "" : reported;
+    const lit = spot ? nearest(scene.boxes, spot) : told && guestOf(scene.places, told.subject) ? "" : reported;
     for (const [name, el] of scene.stations) mark(el, "told", name === lit);
+  }
+
+  light() {
+    this.shine();
+    const { told, reported, stage: { scene } } = this;
+    const guest = told && guestOf(scene.places, told.subject); // the client's box at the end of its lane
     // Lanes, rows and tokens that the sentence names get a frame. A client and a workqueue may have the same name.
     scene.named = told && !scene.story && !scene.plain ? changeOf(told) : "";
     const whose = [told?.subject, guest?.id];
