@@ -62,6 +62,8 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	switch {
 	case len(args) == 0:
 		return list(out)
+	case strings.HasPrefix(args[len(args)-1], "-"): // -h, for example, is no folder
+		return errUsage
 	case args[0] == "path":
 		return path(ctx, root, args[1:], out)
 	}
@@ -122,11 +124,8 @@ func list(out io.Writer) error {
 		fmt.Fprintf(table, "%s\t%s\t%d min\t%s\t%s\t%s\n",
 			each.Chapter, strings.Repeat("*", each.Stars), each.Minutes, each.Kind, each.ID, each.Title)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\nBegin with: go run ./cmd/lab start %s\n", lab.All()[0].ID)
-	return nil
+	fmt.Fprintf(table, "\nBegin with: go run ./cmd/lab start %s\n", lab.All()[0].ID)
+	return table.Flush()
 }
 
 func start(root, dir string, chosen lab.Lab, out io.Writer) error {

@@ -80,7 +80,7 @@ func TestTheListNamesEveryLab(t *testing.T) {
 
 func TestWrongCommandLinesAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"start"}, {"dance", "neighbours"}, {"hint", "neighbours", "x"}, {"start", "a",
-		"b", "c"}} {
+		"b", "c"}, {"start", "neighbours", "-h"}, {"path", "start", "-h"}, {"path", "-h"}} {
 		_, err := call(t, repository, args...)
 		assert.True(t, errors.Is(err, errUsage), "%q: got %v, want the usage", args, err)
 	}
