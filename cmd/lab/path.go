@@ -91,7 +91,7 @@ func next(ctx context.Context, root string, l lab.Lab, out io.Writer) error {
 
 func checkSteps(ctx context.Context, root string, steps []lab.Lab, out io.Writer) (failed error) {
 	for _, l := range steps {
-		verdict, err := lab.CheckStep(ctx, root, l, io.Discard)
+		verdict, err := lab.CheckStep(ctx, root, l, out)
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func CheckStep(ctx context.Context, dir string, l Lab, progress io.Writer) (Verd
 	if err != nil || !verdict.Solved {
 		return verdict, err
 	}
-	problem, broken, err := l.Drive(ctx, dir, io.Discard)
+	problem, broken, err := l.Drive(ctx, dir, progress)
 	switch {
 	case err != nil:
 		return Verdict{}, err
