@@ -27,13 +27,13 @@ func TestUpdateOfAnOldVersionConflicts(t *testing.T) {
 	old := w.create(pod("a"))
 	now := w.mustUpdate(w.pods.Pod, func(p *corev1.Pod) { p.Labels = map[string]string{"x": "1"} })
 	_, err := w.update(w.pods.Pod, func(p *corev1.Pod) { p.ResourceVersion = old.ResourceVersion })
+	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
+	assert.True(t, strings.Contains(status.Message, optimisticLockErrorMsg), "message: got %q", status.Message)
 	said := probetest.Records(log, probe.WriteRefused)
-	require.Equal(t, 1, len(said), "records of it")
+	require.Equal(t, 1, len(said), "reports of probe.WriteRefused")
 	want := fmt.Sprintf("The write of default/a names version %s, and etcd has %s.", old.ResourceVersion,
 		now.ResourceVersion)
 	assert.Equal(t, want, said[0].Sentence())
-	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
-	assert.True(t, strings.Contains(status.Message, optimisticLockErrorMsg), "message: got %q", status.Message)
 }
 
 func TestUpdateWithoutAVersionOverwrites(t *testing.T) {
