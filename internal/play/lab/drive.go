@@ -38,7 +38,7 @@ type Action struct {
 // progress. problem is the first wrong answer; "": none. broken are the promises that the run has broken.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
-	fmt.Fprintln(progress, "building the program …")
+	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")
 	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(PathFolder, "viz.exe"), "./cmd/viz")
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
@@ -88,7 +88,7 @@ func (p *player) play(ctx context.Context, script []Action) (problem string) {
 		case <-ctx.Done():
 		case <-time.After(time.Duration(a.After) * time.Millisecond):
 		}
-		fmt.Fprintf(p.progress, "  %s%.110s\n", strings.TrimPrefix(fmt.Sprint(a.Times, " × "), "0 × "), a.Do)
+		fmt.Fprintf(p.progress, "  %s%s\n", strings.TrimPrefix(fmt.Sprint(a.Times, " × "), "0 × "), a.Do)
 		if a.Later {
 			body, came := p.open(ctx, a.Do), make(chan string, 1)
 			go func() { came <- body() }()

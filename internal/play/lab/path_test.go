@@ -2,6 +2,9 @@ package lab
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,4 +63,19 @@ func TestTheWorkingCopyKnowsHowItsStepsStand(t *testing.T) {
 	assert.True(t, err == nil && theirs.Src == ours.Src, "after pass: %v", err)
 	text := string(require.Value(os.ReadFile(filepath.Join(dir, ring.dir(), "labs", ring.ID+".txtar")))(t))
 	assert.True(t, strings.HasSuffix(text, "-- body: history.appendLocked --\n"), "the copy has the answer: %s", text)
+}
+
+// TestARequestIsPrintedAsItIsSent: readers send the printed requests themselves.
+func TestARequestIsPrintedAsItIsSent(t *testing.T) {
+	var sent string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sent = r.Method + " " + r.URL.Path + " " + string(require.Value(io.ReadAll(r.Body))(t))
+	}))
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	var out strings.Builder
+	do := "POST /api/v1/pods " + strings.Repeat("x", 200)
+	assert.Equal(t, "", (&player{url: server.URL, progress: &out}).play(t.Context(), []Action{{Do: do}}))
+	assert.Equal(t, "  "+sent+"\n", out.String())
+	assert.Equal(t, do, sent)
 }
