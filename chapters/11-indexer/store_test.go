@@ -180,7 +180,9 @@ func TestReplaceAllSaysWhatItChanged(t *testing.T) {
 	must(c.Replace([]any{a, gone, gone2}, "4"))
 	changes, deletions, err := c.ReplaceAll([]any{b, a}, "5")
 	require.NoError(t, err)
-	assert.True(t, len(changes) == 2 && !changes[0].Existed && changes[1].Old == any(a), "changes %v", changes)
+	assert.True(t, len(changes) == 2 && !changes[0].Existed && changes[1].Existed && changes[1].Old == any(a),
+		"changes: got Existed %v for b and %v for a, want false and true, with the old a", changes[0].Existed,
+		changes[1].Existed)
 	assert.True(t, len(deletions) == 2 && deletions[0].Old == any(gone2) && deletions[1].Key == "default/y",
 		"deletions %v, want x, y", deletions)
 	_, _, err = c.ReplaceAll([]any{a, 3}, "6")
