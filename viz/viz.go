@@ -49,7 +49,9 @@ func New(pictures *Pictures, page *frame.Page, api http.Handler, hosts ...string
 		}
 		api.ServeHTTP(w, r)
 	})
-	router.MethodNotAllowed(reply.MethodNotAllowed)
+	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		reply.Error(w, r, http.StatusMethodNotAllowed, r.Method+" is not supported here")
+	})
 	u.handler = Guard(hosts...)(router)
 	return u
 }

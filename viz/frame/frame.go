@@ -83,16 +83,13 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 		v.Take, v.Mode, v.World = take.Name, "replay", false
 	}
 	if v.Figure = r.URL.Query().Has("figure"); v.Figure {
-		framed(w.Header())
+		// The page may be in a frame of our own pages.
+		const policy = "Content-Security-Policy"
+		header := w.Header()
+		header.Set(policy, strings.Replace(header.Get(policy), "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
+		header.Set("X-Frame-Options", "SAMEORIGIN")
 	}
 	reply.Page(w, r, page(v))
-}
-
-// framed allows the page in a frame of our own pages, such as a chapter's mini-stage.
-func framed(header http.Header) {
-	const policy = "Content-Security-Policy"
-	header.Set(policy, strings.Replace(header.Get(policy), "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
-	header.Set("X-Frame-Options", "SAMEORIGIN")
 }
 
 // plays reports whether there is a running pipeline with knobs.

@@ -78,11 +78,6 @@ type Coded struct {
 	Value any
 }
 
-// MethodNotAllowed answers a request whose method no route accepts.
-func MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	Error(w, r, http.StatusMethodNotAllowed, r.Method+" is not supported here")
-}
-
 // ReadJSON reads the single JSON value of a body, which [With] bounds, into target. It accepts a body without a type,
 // which `kubectl create --raw` sends; requests of foreign web pages never get here.
 func ReadJSON(r *http.Request, target any) error {

@@ -87,14 +87,10 @@ func containersReason(pod *corev1.Pod, reason string) string {
 }
 
 func terminatedReason(state *corev1.ContainerStateTerminated) string {
-	switch {
-	case state.Reason != "":
-		return state.Reason
-	case state.Signal != 0:
-		return fmt.Sprintf("Signal:%d", state.Signal)
-	default:
-		return fmt.Sprintf("ExitCode:%d", state.ExitCode)
+	if state.Signal != 0 {
+		return cmp.Or(state.Reason, fmt.Sprintf("Signal:%d", state.Signal))
 	}
+	return cmp.Or(state.Reason, fmt.Sprintf("ExitCode:%d", state.ExitCode))
 }
 
 func podAddress(status *corev1.PodStatus) string {

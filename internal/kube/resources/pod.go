@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -23,13 +21,7 @@ import (
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
 // PodAttrs returns a pod's labels and selectable fields. The cache calls it for each event.
-func PodAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, nil, fmt.Errorf("not a pod: %T", obj)
-	}
-	return pod.Labels, (*podFields)(pod), nil
-}
+var PodAttrs = attrs(func(pod *corev1.Pod) fields.Fields { return (*podFields)(pod) })
 
 // podFields is a pod as the fields for field selectors. It copies nothing, because few selectors name a field.
 type podFields corev1.Pod
@@ -74,7 +66,12 @@ func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
-	noteSchedulingGates(pod)
+	if len(pod.Spec.SchedulingGates) > 0 { // a condition keeps the scheduler from the pod
+		SetPodCondition(&pod.Status, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: "Scheduling is blocked due to non-empty scheduling gates",
+		})
+	}
 }
 
 // Validate checks a new pod.
@@ -133,17 +130,6 @@ func ValidateBinding(binding *corev1.Binding) field.ErrorList {
 		problems = append(problems, field.Required(path.Child("name"), ""))
 	}
 	return problems
-}
-
-// noteSchedulingGates adds the condition that keeps the scheduler from a new pod with gates.
-func noteSchedulingGates(pod *corev1.Pod) {
-	if len(pod.Spec.SchedulingGates) == 0 {
-		return
-	}
-	SetPodCondition(&pod.Status, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
-		Message: "Scheduling is blocked due to non-empty scheduling gates",
-	})
 }
 
 // SetPodCondition adds a condition, or replaces the one of the same type. It keeps the time of the last transition if
@@ -231,11 +217,8 @@ func defaultRequests(resources *corev1.ResourceRequirements) {
 
 // defaultPullPolicy returns Always for an image with a tag that may move.
 func defaultPullPolicy(image string) corev1.PullPolicy {
-	if strings.Contains(image, "@") {
-		return corev1.PullIfNotPresent
-	}
 	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	if !tagged || tag == "latest" {
+	if !strings.Contains(image, "@") && (!tagged || tag == "latest") {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent

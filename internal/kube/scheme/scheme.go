@@ -35,9 +35,8 @@ var (
 func init() {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, authenticationv1.AddToScheme,
-		authorizationv1.AddToScheme,
-		coordinationv1.AddToScheme, eventsv1.AddToScheme, policyv1.AddToScheme, resourcev1.AddToScheme,
-		storagev1.AddToScheme,
+		authorizationv1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme, policyv1.AddToScheme,
+		resourcev1.AddToScheme, storagev1.AddToScheme,
 	} {
 		utilruntime.Must(add(Scheme))
 	}

@@ -137,17 +137,12 @@ func await(r *Record, seq uint64) {
 // Replay appends a record of another run, with its time there. The first such record sets where the log's numbers
 // begin; each later one gets the next number, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
-	l.begin(r.Seq)
-	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
-}
-
-// begin makes seq the number of the first record, if there is none yet.
-func (l *Log) begin(seq uint64) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == l.first-1 && seq > 0 {
-		l.first, l.last, l.place = seq, seq-1, (seq-1)%l.size
+	if l.last == l.first-1 && r.Seq > 0 {
+		l.first, l.last, l.place = r.Seq, r.Seq-1, (r.Seq-1)%l.size
 	}
+	l.mu.Unlock()
+	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
 
 // Append appends, at the present time, a record of what another program has done. A gate cannot hold another program,
