@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -163,8 +164,5 @@ func requestTimeout(query url.Values, most time.Duration) (time.Duration, error)
 	if err != nil || timeout < 0 {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %q", text))
 	}
-	if timeout == 0 || timeout > most {
-		return most, nil
-	}
-	return timeout, nil
+	return min(cmp.Or(timeout, most), most), nil
 }

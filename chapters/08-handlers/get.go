@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"listwatch/internal/kube/negotiation"
 )
@@ -136,7 +137,9 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 	}
 	// Every return stops the watch, and all that feeds it.
 	defer watching.Stop()
-	server, err := s.newWatchServer(r, watching, timeout, output, isWatchList(opts))
+	// Whether the client waits for the bookmark that ends the initial events.
+	watchList := ptr.Deref(opts.SendInitialEvents, false) && opts.AllowWatchBookmarks
+	server, err := s.newWatchServer(r, watching, timeout, output, watchList)
 	if err != nil {
 		return err
 	}
@@ -145,11 +148,6 @@ func (s *Scope) handleWatch(w http.ResponseWriter, r *http.Request, opts *metain
 		return nil
 	}
 	return server.HandleHTTP(w, r)
-}
-
-// isWatchList reports whether the client waits for the bookmark that ends the initial events.
-func isWatchList(opts *metainternalversion.ListOptions) bool {
-	return opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks
 }
 
 // watchTimeout returns the longest life of a watch: ?timeoutSeconds=, or a random time of one

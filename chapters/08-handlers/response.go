@@ -13,26 +13,23 @@ import (
 )
 
 // Answer returns a handler that answers with the object and code that serve returns, in the negotiated form, or with
-// its error.
+// its error. It negotiates before it calls serve: a request whose client cannot read the answer must not change
+// anything.
 func (s *Scope) Answer(serve func(http.ResponseWriter, *http.Request) (obj runtime.Object, code int,
 	err error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, serve) }
-}
-
-// answer negotiates before it calls serve: a request whose client cannot read the answer must not change anything.
-func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter,
-	*http.Request) (obj runtime.Object, code int, err error)) {
-	output, err := negotiation.Output(r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
+	return func(w http.ResponseWriter, r *http.Request) {
+		output, err := negotiation.Output(r)
+		if err != nil {
+			WriteError(w, r, err)
+			return
+		}
+		obj, code, err := serve(w, r)
+		if err != nil {
+			WriteError(w, r, err)
+			return
+		}
+		transformResponseObject(w, r, s, code, output, obj)
 	}
-	obj, code, err := serve(w, r)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	transformResponseObject(w, r, s, code, output, obj)
 }
 
 // transformResponseObject converts obj to the negotiated kind and writes the whole answer.
@@ -42,16 +39,14 @@ func (s *Scope) answer(w http.ResponseWriter, r *http.Request, serve func(http.R
 func transformResponseObject(w http.ResponseWriter, r *http.Request, s *Scope, code int, output negotiation.MediaType,
 	obj runtime.Object) {
 	options, err := negotiation.TableOptions(r, output)
+	if err == nil {
+		obj, err = negotiation.Transform(obj, options, output.Convert, s.rows)
+	}
 	if err != nil {
 		WriteError(w, r, err)
 		return
 	}
-	out, err := negotiation.Transform(obj, options, output.Convert, s.rows)
-	if err != nil {
-		WriteError(w, r, err)
-		return
-	}
-	writeObject(w, r, code, output, out)
+	writeObject(w, r, code, output, obj)
 }
 
 // rows returns obj as a table, with the column definitions unless options leave them out.

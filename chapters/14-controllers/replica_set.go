@@ -103,7 +103,11 @@ func (c *ReplicaSetController) manageReplicas(ctx context.Context, rs *appsv1.Re
 	}
 	if missing < 0 {
 		doomed := podsToDelete(pods, -missing)
-		c.expectations.ExpectDeletions(key, keysOf(doomed))
+		var keys []string
+		for _, pod := range doomed {
+			keys = append(keys, keyOf(pod))
+		}
+		c.expectations.ExpectDeletions(key, keys)
 		for _, pod := range doomed {
 			if err == nil {
 				err = c.atOwned.delete(ctx, pod, metav1.DeletePropagationBackground)

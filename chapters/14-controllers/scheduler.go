@@ -194,13 +194,6 @@ func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) erro
 // keyOf returns the key of an object that has a namespace, as [reflector.MetaNamespaceKeyFunc] does for any object.
 func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
-func keysOf[T metav1.Object](objs []T) (keys []string) {
-	for _, obj := range objs {
-		keys = append(keys, keyOf(obj))
-	}
-	return keys
-}
-
 // SchedulerSnapshot is the state of a scheduler at one moment.
 type SchedulerSnapshot struct {
 	Nodes map[string]int `json:"nodes"` // how many pods each node holds, assumed ones included

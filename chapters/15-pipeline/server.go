@@ -137,34 +137,24 @@ func (s *Server) WaitReady(ctx context.Context) error {
 	return s.Ready()
 }
 
-// stackOf returns the stack of a resource, of events that of core/v1; nil if there is none.
+// stackOf returns the stack of a resource, of events that of core/v1, or an empty one if there is none.
 func (s *Server) stackOf(resource string) *stack {
 	for _, each := range s.stacks {
 		if each.resource.Name == resource {
 			return each
 		}
 	}
-	return nil
+	return &stack{}
 }
 
 // Resource returns what is known about a resource; nil if it is not served.
-func (s *Server) Resource(name string) *registry.Resource {
-	if found := s.stackOf(name); found != nil {
-		return found.resource
-	}
-	return nil
-}
+func (s *Server) Resource(name string) *registry.Resource { return s.stackOf(name).resource }
 
 // Storage returns what a resource, which must be served, is read from and written to below the registry.
 func (s *Server) Storage(resource string) storage.Interface { return s.stackOf(resource).storage }
 
 // Cacher returns the cache of a resource, or nil if there is none.
-func (s *Server) Cacher(resource string) *cacher.Cacher {
-	if found := s.stackOf(resource); found != nil {
-		return found.cacher
-	}
-	return nil
-}
+func (s *Server) Cacher(resource string) *cacher.Cacher { return s.stackOf(resource).cacher }
 
 // Pods returns what the handlers of pods read from and write to.
 func (s *Server) Pods() *registry.Store { return registry.New(s.stackOf("pods").registry) }
