@@ -278,7 +278,7 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	for _, want := range []string{
 		`value="50" selected>50/s</option><option value="100">100/s</option></select>`, `60/s, 7 written<`,
 		`value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
-			`and start it again on its data" disabled`, `value="3s" selected`,
+			`and start it again on its data" disabled`, `value="3s" selected data-does="takes 3s">`,
 		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the ` +
 			`reader of &lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`, `value="delta" selected`,
 	} {

@@ -198,7 +198,7 @@ func keyLists(v view) []keyList {
 			{"K", "the machinery: locks, budget, goroutines, hands; or the path alone"}}},
 		{"Cluster", [][]string{{"C", "create a pod"}, {"M", "modify the followed pod"}, {"D", "delete it"},
 			{"W", "add a watcher"}, {"X", "knobs: slow it, stall it, cut it, load it"},
-			{"Y", "stories: what has happened to you?"}, {"G", "what is guaranteed: the ten promises"},
+			{"Z", "undo the last knob"}, {"Y", "stories: what has happened to you?"}, {"G", "what is guaranteed: the ten promises"},
 			{"J", "through the lens: clients of the server, and findings"}, {"R", "reset the sandbox"}}},
 		{"Page", [][]string{{"S", "copy a link to this moment"}, {"A", "presenter: large type, one station lit"},
 			{"PageDown", "presenter: the next station; also on a remote clicker"},
@@ -206,7 +206,7 @@ func keyLists(v view) []keyList {
 		{"In a story", [][]string{{"→", "PageDown", "next beat"}, {"←", "PageUp", "back"},
 			{"Space", "auto-play of a story, or pause"}, {"1", "to 4: a guess"}, {"Esc", "leave"}}},
 	}
-	missing := map[string]bool{"Shift Space": !v.World, "H": !v.World, "X": !v.plays(), "R": !v.plays(),
+	missing := map[string]bool{"Shift Space": !v.World, "H": !v.World, "X": !v.plays(), "R": !v.plays(), "Z": !v.plays(),
 		"G": v.Report == nil, "J": v.Lens.Server == ""}
 	for i := range lists {
 		lists[i].keys = slices.DeleteFunc(lists[i].keys, func(key []string) bool { return missing[key[0]] })

@@ -158,10 +158,10 @@ func (a *axis) time(x float64) time.Duration {
 }
 
 // mouse presses the button at x, moves to each of the others, and releases it.
-func (s *shown) mouse(t *testing.T, x, y float64, to ...float64) {
+func (p *page) mouse(t *testing.T, x, y float64, to ...float64) {
 	t.Helper()
 	send := func(kind input.DispatchMouseEventType) {
-		s.do(t, tells(input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		p.do(t, tells(input.DispatchMouseEvent, input.DispatchMouseEventParams{
 			Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1}))
 	}
 	send(input.DispatchMouseEventTypeMousePressed)

@@ -2,11 +2,16 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/compat/program"
+	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
+	"listwatch/internal/play/sandbox"
 )
 
 // TestEveryStoryAndKnobOfThePage expects every story in the gallery, and turns every knob by clicks.
@@ -125,6 +130,93 @@ func (p *page) promises(t *testing.T) {
 	p.click(t, "#open-promises")
 	p.until(t, `$("#promises-checked").textContent.includes("records checked")`)
 	p.is(t, "", "broken", `$$("#promises li.broken").map((el) => el.textContent).join()`)
+}
+
+// handsOnStage returns what is wrong with the hands that a viewer can reach: their size, or the words of their ghosts.
+const handsOnStage = `(async (least) => {
+	const wrong = [];
+	const hands = $$(".grip").filter((el) => el.checkVisibility({ visibilityProperty: true }));
+	for (const hand of hands) {
+		hand.focus();
+		await $frames(2);
+		const { width, height } = hand.querySelector(".touch").getBoundingClientRect();
+		const ghost = hand.querySelector(".would");
+		const reads = ghost.checkVisibility({ visibilityProperty: true }) && ghost.textContent.split(" ").length <= 6;
+		if (Math.min(width, height) < 24 || !reads) wrong.push(hand.ariaLabel + " is " + width + " by " + height);
+		const texts = listwatch.picture().texts.filter((text) => !text.moves);
+		texts.forEach((a, i) => texts.slice(i + 1).filter((b) => $meet(a, b))
+			.forEach((b) => wrong.push(hand.ariaLabel + ": " + a.text + " on " + b.text)));
+	}
+	document.activeElement.blur();
+	return hands.length < least || (least === 0 && hands.length > 0) ? [hands.length + " hands"] : wrong;
+})`
+
+// TestAViewerBreaksAThingWhereItIs drags the ring's rim and a handler's edge, closes a client's eyes by click and by
+// key, and undoes each. A story, a recording, the first view, and a knob that the program refuses have no hands.
+func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false")
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	p.until(t, `$$("#watchers .lane").length > 3 && $$(".grip:not(.none)").length > 8`)
+	becomes := func(capacity int64, stalled bool, delay time.Duration) {
+		t.Helper()
+		program.Eventually(t, patience, func() (bool, string) {
+			var knobs sandbox.KnobState
+			v.Get(t, "/viz/knobs", &knobs)
+			var snapshot struct{ State fold.State }
+			v.Get(t, "/viz/snapshot", &snapshot)
+			closed := slices.ContainsFunc(knobs.Lines, func(c sandbox.Connection) bool { return c.Stalled })
+			ring, slow := snapshot.State.Resources["pods"].Ring.Capacity, knobs.Handlers[0].Delay
+			return ring == capacity && closed == stalled && slow == delay, fmt.Sprint(ring, closed, slow)
+		})
+	}
+	drag := func(selector string, by float64) {
+		t.Helper()
+		at := evaluate[struct{ X, Y, Scale float64 }](t, p, fmt.Sprintf(`(() => {
+			const { right, y, height } = $(%q).getBoundingClientRect();
+			return { X: right - 4, Y: y + height / 2, Scale: $(".scenery").getScreenCTM().a };
+		})()`, selector))
+		p.mouse(t, at.X, at.Y, at.X+by*at.Scale/2, at.X+by*at.Scale)
+		p.until(t, `!$("#undo").hidden`)
+	}
+	for _, size := range []look{looks[1], {"large", 1440, 900, "dark", "reduce"}, {"phone", 390, 844, "light", "reduce"},
+		looks[0]} {
+		p.do(t, size.wear(1))
+		p.none(t, "hands in "+size.name, handsOnStage+`(8)`)
+	}
+	drag("circle.rim", -24)
+	becomes(8, false, 0)
+	p.strike(t, "z")
+	becomes(100, false, 0)
+	drag(`[data-hand="handler.delay"] .touch`, -36)
+	becomes(100, false, 2*time.Second)
+	p.strike(t, "z")
+	becomes(100, false, 0)
+
+	const eye = `.lane:not(.yours, .over) [data-hand="line.stall"]`
+	p.click(t, eye+" .touch")
+	becomes(100, true, 0)
+	p.until(t, `$('%s').ariaPressed === "true" && $("#undo").textContent.endsWith(" stops reading")`, eye)
+	p.run(t, `$('%s').focus()`, eye)
+	p.press(t, "\r")
+	becomes(100, false, 0)
+	p.until(t, `$('%s').ariaPressed === "false"`, eye)
+	p.press(t, " ")
+	becomes(100, true, 0)
+	p.click(t, "#undo")
+	becomes(100, false, 0)
+	p.is(t, "true", "no hand opened the inspector", `$("#inspector").hidden`)
+
+	p.is(t, "none", "the hand of a refused knob is shown as", `($('#knobs [data-knob="etcd.restart"]').disabled = true,
+		listwatch.stage.scene.stale = true, await $frames(3), getComputedStyle($('[data-hand="etcd.restart"]')).display)`)
+	p.run(t, `document.body.dataset.laid = "true"`)
+	p.none(t, "in a recording", handsOnStage+`(0)`)
+	p.run(t, `delete document.body.dataset.laid, document.body.dataset.detail = "names"`)
+	p.none(t, "in the first view", handsOnStage+`(0)`)
+	p.run(t, `document.body.dataset.detail = "boxes"`)
+	p.run(t, `await listwatch.stage.scenarios.openStory("bookmarks")`)
+	p.none(t, "in a story", handsOnStage+`(0)`)
 }
 
 // TestABrokenPromiseLeadsToItsRecord replays a recording that breaks a rule.
