@@ -87,10 +87,12 @@ const called = (r) => scene.story?.members.find(({ subject }) => r.subject && su
   ?? player.tape.called(r);
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r));
-// said returns the short sentence about a record.
+// said returns the short sentence about a record, with the title of the client on stage.
 const said = (/** @type {number} */ seq) => {
   const r = player.tape.get(seq);
-  return r ? sentence(clause(infos.get(r.point)), r, called(r)) : "";
+  const ours = r && (scene.serving.has(r.subject ?? "") || r.subject === scene.informer);
+  const words = r ? sentence(clause(infos.get(r.point)), r, ours ? "your controller" : called(r)) : "";
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 };
 /** @param {probe.Record} r */
 const isFlag = (r) => isAnomaly(infos.get(r.point), r); // whether r is an anomaly

@@ -51,7 +51,7 @@ export class Status {
     put($("#mode"), "title", broken ? title : "");
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
     const behind = mode === "live" && player.lag() > least;
-    const calm = behind ? "catching up" : mode === "replay" && frozen ? "paused" : mode;
+    const calm = behind ? "behind" : mode === "replay" && frozen ? "paused" : mode;
     say($("#mode-text"), broken ? words[state] : calm + lost);
   }
 }

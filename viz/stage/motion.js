@@ -174,7 +174,7 @@ export class Motion {
     this.nexts = stands && !state.stream ? this.ahead(...state.coming()) : [];
     [this.drawnAt, this.painted, this.stale] = [now, moves, false];
     this.brush.clean();
-    const tokens = [...this.tokens(now, state), ...this.speech(now, state)];
+    const tokens = [...this.speech(now, state), ...this.tokens(now, state)]; // a token is above the sentence
     const dotted = this.nexts.map((way) => this.stretch(way, way.done, way.length));
     const ways = [...this.tails(now, faded), ...dotted].filter((each) => each !== null);
     this.paint(now, state.stream, ways, tokens);
@@ -194,7 +194,9 @@ export class Motion {
     const free = (/** @type {Box} */ box, wells = true) => !taken.some((each) =>
       (wells || !each.well) && meet(box, each.box));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {
-      const called = { ...m, label: bare(m) ? "" : m.label, pale: Boolean(own.first) && !own.leads(m) };
+      const leads = own.leads(m);
+      const called = { ...m, label: bare(m) ? "" : m.label, followed: m.followed || leads,
+        pale: Boolean(own.first) && (!leads || this.theirs(m)) };
       if (!reads) return [brush.pill(called, at)];
       const made = brush.stand({ ...called, named: m.change === scene.named }, at, free);
       taken.push(...made.map(({ box }) => ({ box, well: false })));
@@ -210,6 +212,10 @@ export class Motion {
     return placed;
   }
 
+  // theirs reports whether a copy is in the lane of a client that is not the one on stage.
+  /** @param {Move} m */
+  theirs({ owner }) { return this.scene.places.watchers.lanes.has(owner) && !this.scene.serving.has(owner); }
+
   // speech returns the sentence about the token's hop, which keeps its place beside the hop's way.
   /** @param {number} now @param {State} state */
   speech(now, { own, said, stream }) {
@@ -222,22 +228,23 @@ export class Motion {
     if (over || stood || scene.plain || scene.story || stream) this.caption = null;
     else if (move && due(move)) this.caption = this.captionOf(move, said(move.seq), now);
     const { caption } = this;
-    if (!caption) return [];
-    const flies = moves.find(({ seq, copy }) => seq === caption.move.seq && copy === caption.move.copy);
+    const flies = moves.find(({ seq, copy }) => seq === caption?.move.seq && copy === caption.move.copy);
+    if (!caption || (!flies && move)) return []; // it is not about the token that moves
     if (flies) caption.since = now;
     return [brush.speech(caption, flies && spotOn(flies, this.done(flies, now)))];
   }
 
   /** @param {Move} move @param {string} words @param {number} now @returns {Said | null} */
   captionOf(move, words, now) {
-    const { scene } = this;
+    const { scene, planner } = this;
     if (!words) return null;
     const way = Array.from({ length: 9 }, (_, i) => spotOn(move, (move.length * i) / 8));
     const [xs, ys] = [0, 1].map((side) => way.map((spot) => spot[side]));
     /** @type {Box} */
     const area = [Math.min(...xs) - 400, Math.min(...ys) - 200, Math.max(...xs) + 400, Math.max(...ys) + 200];
     const taken = [...scene.words((box) => meet(box, area)), ...scene.wells()];
-    return { ...this.brush.settle(words, way, taken), move, since: now, until: now + stays };
+    const stand = planner.standing.map(({ x, y }) => /** @type {Spot} */ ([x, y]));
+    return { ...this.brush.settle(words, way, stand, taken), move, since: now, until: now + stays };
   }
 
   // barely returns a function that reports whether a token is drawn without its name.
@@ -245,7 +252,9 @@ export class Motion {
   barely(moved, all) {
     const { scene, stood } = this;
     // One of the dispatcher's copies has the name; the others are bare until they reach their lanes.
-    const split = (/** @type {Move} */ m) => m.point === "InputSent" && moved.indexOf(m) > 0;
+    const sent = moved.filter(({ point }) => point === "InputSent");
+    const first = sent.find((m) => !this.theirs(m)) ?? sent[0];
+    const split = (/** @type {Move} */ m) => sent.includes(m) && m !== first;
     // In the first view only one token has a name.
     const { watchers, listeners } = scene.places;
     const laneOf = (/** @type {string} */ id) => watchers.lanes.get(id) ?? listeners.lanes.get(id);

@@ -98,16 +98,16 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds a place for a sentence about a way: near the way, where the sentence covers the least. taken are the
-  // texts and queues around.
-  /** @param {string} words @param {Spot[]} way @param {Box[]} taken @returns {Caption} */
-  settle(words, way, taken) {
+  // settle finds a place for a sentence about a way: near the way, where the sentence covers the least. stand are other
+  // tokens, taken the texts and queues around.
+  /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
+  settle(words, way, stand, taken) {
     const { view } = this.scene;
     const lines = wrapped(words);
     const [w, h] = [Math.max(...lines.map((line) => widthOf(line, font))) + 20, lines.length * row + 10];
     const within = (/** @type {number} */ from, /** @type {number} */ room, /** @type {number} */ at) =>
       Math.min(Math.max(at, from + 4), from + room - 4);
-    const passes = way.map(([x, y]) => /** @type {Box} */ ([x - 40, y - 18, x + 40, y + 18]));
+    const passes = [...way, ...stand].map(([x, y]) => /** @type {Box} */ ([x - 40, y - 18, x + 40, y + 18]));
     /** @type {{ lines: string[], box: Box, cost: number }} */
     let best = { lines, box: [0, 0, 0, 0], cost: Infinity };
     const sides = (/** @type {Spot} */ [x, y], /** @type {number} */ far) => [[x - w / 2, y - far - h],

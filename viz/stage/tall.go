@@ -28,8 +28,8 @@ var corners = map[string][2]float64{
 var tallTurns = map[string][2]float64{
 	"ask-up": {428, 22}, "ask-top": {416, 10}, "loop-in": {20, 1856}, "loop-low": {10, 1844}, "loop-high": {10, 52},
 	"loop-out": {22, 40}, "indexer-in": {90, 1290}, "processor-in": {350, 1404}, "processor-out": {382, 1496},
-	"store-out": {312, 522}, "ring-in": {357, 294}, "ring-near": {139, 308}, "etcd-door": {114, 116},
-	"hub-low": {362, 740}, "hub-left": {22, 782},
+	"store-out": {312, 522}, "ring-in": {357, 294}, "ring-near": {139, 294}, "etcd-door": {114, 116},
+	"hub-low": {362, 764}, "hub-left": {22, 764},
 }
 
 var tallHalves = [2]string{

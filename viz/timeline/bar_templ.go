@@ -91,7 +91,7 @@ func Bar() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button></div><div id=\"timeline\"><svg aria-hidden=\"true\"><path class=\"events\"></path> <path class=\"changes\"></path> <path class=\"later\"></path> <path class=\"ticks\"></path> <g class=\"clock\"></g> <path class=\"flags\"></path> <path class=\"gap\"></path> <path class=\"head\"></path> <text class=\"lag\" y=\"12\"></text></svg> <input type=\"range\" min=\"0\" max=\"100\" step=\"any\" value=\"100\" aria-label=\"Cursor in the log\" title=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</button></div><div id=\"timeline\"><svg aria-hidden=\"true\"><path class=\"events\"></path> <path class=\"changes\"></path> <path class=\"later\"></path> <path class=\"ticks\"></path> <g class=\"clock\"></g> <path class=\"flags\"></path> <path class=\"gap\"></path> <path class=\"head\"></path> <text class=\"lag\" y=\"38\"></text></svg> <input type=\"range\" min=\"0\" max=\"100\" step=\"any\" value=\"100\" aria-label=\"Cursor in the log\" title=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

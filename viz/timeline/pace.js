@@ -128,8 +128,9 @@ export class Pace {
     return one.told;
   }
 
-  // stars reports whether a record is part of the viewer's first change. Responses of others, and the viewer's next
-  // change, are told after it; any other change lands untold.
+  // stars reports whether a record moves the viewer's first change on its way to the client on stage. Its other copies
+  // are seen to leave the dispatcher, and land untold. Responses of others, and the viewer's next change, are told after
+  // it; any other change lands untold.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
     const { own, changes } = this;
@@ -141,7 +142,7 @@ export class Pace {
     if (change) (changes.get(change) ?? this.remember(change, 0)).told = true;
     [this.current, this.went] = [change, this.clock];
     own.setsOut(this.clock);
-    return true;
+    return r.point === "InputSent" || Boolean(own.who?.yours(r));
   }
 
   // samples reports whether there are too many changes to tell all.

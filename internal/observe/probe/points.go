@@ -208,7 +208,7 @@ var points = [...]Info{
 		Lane: "handlers.WatchServer", Waits: ForClient, Holds: "result",
 		Until: "ResultReceived WireFlushed WireClosed WatcherLookedAt",
 		Fact:  "the WatchServer took the event and is about to encode it",
-		Says:  "The WatchServer takes {type} {key} at {rv} from {subject}."},
+		Says:  "The WatchServer takes {type} {key} at {rv} from the result of {subject}."},
 	{Name: "WireOpened", Station: Wire, Op: Mark, Texts: "agent path query version", Lane: "handlers.WatchServer",
 		Fact: "status 200 and the headers are on the wire: from here on no HTTP error is possible",
 		Says: "The stream of {subject} is open: {agent} {path}[?{query}]."},
