@@ -21,6 +21,7 @@ import { along } from "./path.js";
  * @property {unknown} first the viewer's change on its way
  * @property {(m: { change: string, seq: number }) => boolean} leads
  * @property {(r: probe.Record) => boolean} its
+ * @property {Map<string, string>} theirs the agents of others' changes to the same objects, by change
  * @typedef {object} State
  * @property {Own} own
  * @property {boolean} stream
@@ -195,7 +196,8 @@ export class Motion {
       (wells || !each.well) && meet(box, each.box));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {
       const leads = own.leads(m);
-      const called = { ...m, label: bare(m) ? "" : m.label, followed: m.followed || leads,
+      const by = own.theirs.get(m.change)?.replace(/^listwatch-/, " · ") ?? "";
+      const called = { ...m, label: bare(m) ? "" : m.label + by, followed: m.followed || leads,
         pale: Boolean(own.first) && (!leads || this.theirs(m)) };
       if (!reads) return [brush.pill(called, at)];
       const made = brush.stand({ ...called, named: m.change === scene.named }, at, free);

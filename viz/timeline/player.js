@@ -410,7 +410,8 @@ export class Player {
     const plan = this.motion.plan(list);
     const arriving = list.findIndex((r) => this.motion.travels(r) && !this.leaves(r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
-    const least = plan.moves.some((each) => this.own.leads(each)) ? legible : 0;
+    const arrives = list.some(({ point }) => point === "HandlerCalled") ? 3 : 1; // the end of the way is seen longer
+    const least = plan.moves.some((each) => this.own.leads(each)) ? legible * arrives : 0;
     const ms = plan.ms > 0 ? Math.max(quickest, Math.max(least, plan.ms) / this.beat.hurry(list[0].seq)) : 0;
     const flight = (this.flight = { list: list.slice(left), plan, end: this.clock + ms });
     this.motion.launch(plan, this.clock, flight.end, list[left - 1]?.seq ?? 0);
