@@ -61,7 +61,9 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 	if err != nil {
 		return nil, fmt.Errorf("set the book: %w", err)
 	}
-	views := map[string]templ.Component{text.Root: bookContents(b), "": bookMissing(b), indexPath: index(b, stories)}
+	views := map[string]templ.Component{
+		text.Root: bookContents(b, stories), "": bookMissing(b), indexPath: index(b, stories),
+	}
 	for _, chapter := range b.Chapters {
 		figure, err := newFigure(chapter.Number)
 		if err != nil {
@@ -71,6 +73,9 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 		for _, file := range chapter.Files {
 			views[file.Path] = bookSource(b, chapter, file)
 		}
+	}
+	for i := range stories {
+		views[storyPath+stories[i].ID] = bookStory(&stories[i])
 	}
 	for old, now := range moved {
 		if doc := b.Document(now); doc != nil {
@@ -166,6 +171,9 @@ func bookPathOf(b *text.Book, number int) string {
 	return b.Chapters[i].Path
 }
 
+// storyPath is the folder of the stories' pages, whose addresses stay.
+const storyPath = text.Root + "stories/"
+
 // indexPath is the address of the search index (search.js).
 const indexPath = text.Root + "index.json"
 
@@ -184,6 +192,7 @@ func index(b *text.Book, stories []scenario.Story) templ.Component {
 			heading := fmt.Sprint("Beat ", i+1)
 			if i == 0 {
 				heading = story.Symptom
+				words += " " + story.Search
 			}
 			at := fmt.Sprintf("/?story=%s&beat=%d", story.ID, i+1)
 			rows = append(rows, [4]string{at, "Story: " + story.Title, heading, words})

@@ -1,6 +1,8 @@
 package export_test
 
 import (
+	"fmt"
+	"html"
 	"io/fs"
 	"net/url"
 	"os"
@@ -100,6 +102,13 @@ func TestAnExportIsWholeAndSmall(t *testing.T) {
 			assert.True(t, ok && target.Scheme == "", "%s links to %s, which is not there", name, each[1])
 			assert.True(t, target.Fragment == "" || path.Base(file) == "index.html" ||
 				anchors[file+"#"+target.Fragment], "%s links to %s, which has no such place", name, each[1])
+		}
+	}
+	for _, story := range scenario.All {
+		text, on := files["book/stories/"+story.ID+".html"], `href="../../index.html?story=`+story.ID
+		for _, want := range []string{"<title>" + html.EscapeString(story.Search) + " · listwatch</title>", on + `"`,
+			fmt.Sprintf(`%s&amp;beat=%d"`, on, story.Climax()+1), "<!-- loop -->", `"assets/preview.png"`} {
+			assert.True(t, story.Search != "" && strings.Contains(text, want), "%s has no %s", story.ID, want)
 		}
 	}
 	t.Logf("%d files, %d pages, %d bytes", len(files), pages, size)

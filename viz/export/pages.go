@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"os"
 	"path"
@@ -93,17 +94,26 @@ func (s *site) complete(name, page string) string {
 			charset, policy, up), 1)
 	if name == "index.html" {
 		page = strings.Replace(page, "script-src 'self' file:;", machines, 1)
-		page = strings.Replace(page, "</head>", preview+"</head>", 1)
+		page = strings.Replace(page, "</head>", preview("listwatch: Kubernetes' list-watch machinery, alive",
+			"Follow one change from kubectl to a controller, read the book beside the stage, and see what has "+
+				"happened to you told as a story."), 1)
+	}
+	for i := range s.offered {
+		if story := &s.offered[i]; name == "book/stories/"+story.ID+".html" {
+			page = strings.Replace(page, "</head>", preview(story.Search, story.Means), 1)
+		}
 	}
 	return page
 }
 
-// preview describes the pages for link previews. `make site` completes the address of the picture.
-const preview = `<meta property="og:title" content="listwatch: Kubernetes' list-watch machinery, alive">` +
-	`<meta property="og:description" content="Follow one change from kubectl to a controller, ` +
-	`read the book beside the stage, and see what has happened to you told as a story.">` +
-	`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png">` +
-	`<meta name="twitter:card" content="summary_large_image">`
+// preview ends the head of a page with its description for link previews. `make site` completes the address of the
+// picture.
+func preview(title, about string) string {
+	return fmt.Sprintf(`<meta property="og:title" content="%s"><meta property="og:description" content="%s">`+
+		`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png">`+
+		`<meta name="twitter:card" content="summary_large_image"></head>`, html.EscapeString(title),
+		html.EscapeString(about))
+}
 
 // mark is the file that marks a folder as an export, and marked is its text.
 const (

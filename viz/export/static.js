@@ -143,7 +143,7 @@
     const [tour] = all("#open-tour");
     if (!tour) return;
     if (query.get("take")) body.dataset.take = query.get("take") ?? "";
-    body.classList.toggle("figure", query.has("figure"));
+    for (const name of ["figure", "embed"]) body.classList.toggle(name, query.has(name));
     tour.hidden = body.dataset.take !== "story-tour";
   }
 

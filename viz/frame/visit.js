@@ -59,10 +59,12 @@ export class Visit {
 
   async copyLink() {
     const { player: { cursor }, follow, shown, notice, tell } = this.stage;
-    if (!this.stage.program() && !shown().recording) {
+    const { story } = document.body.dataset; // the address names the beat, which every host of the pages can tell
+    if (!story && !this.stage.program() && !shown().recording) {
       return notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     }
-    window.history.replaceState(null, "", linkTo({ ...shown(), cursor, follow }));
+    const here = story ? location.search : linkTo({ ...shown(), cursor, follow });
+    window.history.replaceState(null, "", here);
     tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }
 

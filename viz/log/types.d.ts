@@ -74,9 +74,9 @@ declare namespace scenario {
   type Range = { from: number; to: number; resource?: string; behind: number; subject?: string; seen: string };
   type Seen = { id: string; from: number; to: number; saw: string; beats: scenario.Range[]; untold?: string; symptom?:
     string };
-  type Story = { id: string; title: string; symptom: string; chapter: string; thread: string; beats: scenario.Beat[];
-    was?: string[]; group: string; means: string; pod?: string; unfolds?: boolean; cast?: scenario.Member[]; versions?:
-    string[]; alone?: string; saw: string };
+  type Story = { id: string; title: string; symptom: string; search: string; chapter: string; thread: string; beats:
+    scenario.Beat[]; was?: string[]; group: string; means: string; pod?: string; unfolds?: boolean; cast?:
+    scenario.Member[]; versions?: string[]; alone?: string; saw: string };
 }
 
 declare namespace stage {

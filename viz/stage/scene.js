@@ -92,7 +92,7 @@ export class Scene {
   // lay chooses the layout and reports whether it has changed.
   lay() {
     this.plain = Boolean(document.documentElement.dataset.first);
-    const small = document.body.classList.contains("figure"); // a figure shows the whole wide stage
+    const small = document.body.matches(".figure, .embed"); // a frame shows the whole wide stage
     const was = this.layout.tall;
     this.layout = this.layouts[this.asked.matches && !small ? "tall" : "wide"];
     $("#stage").classList.toggle("tall", this.layout.tall);

@@ -21,6 +21,7 @@ type Story struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
 	Symptom string `json:"symptom"` // the problem at work; one incident a line
+	Search  string `json:"search"`  // the words that people search for, which are the title of the story's page
 	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
 	// Upstream's discussions, separated by spaces: "kubernetes/kubernetes#125123"; "": none.
 	Thread string   `json:"thread"`
@@ -103,6 +104,16 @@ func (s *Story) podName(letter string) string {
 
 // Tells reports whether the story has that id, or replaces the former story of that id.
 func (s Story) Tells(id string) bool { return s.ID == id || slices.Contains(s.Was, id) }
+
+// Climax returns the index of the beat that answers the story's last question.
+func (s *Story) Climax() int {
+	for i := range slices.Backward(s.Beats) {
+		if s.Beats[i].Question != nil {
+			return i
+		}
+	}
+	return len(s.Beats) - 1
+}
 
 // Find returns the story that an id leads to, see [Story.Tells]; nil: none.
 func Find(id string) *Story {

@@ -61,6 +61,9 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.until(t, `window.listwatch?.player.head > 100 && listwatch.player.oldest < listwatch.player.cursor`)
 	p.do(t, chromedp.Navigate(base+"/?story=ring-wrap&beat=2"))
 	p.rests(t, 2, "ready")
+	p.strike(t, "s")
+	p.until(t, `$("#notice").textContent.includes("link") && location.href.endsWith("/?story=missed-deletion&beat=2")`)
+	p.exportedFrame(t, dir, base)
 	p.exportedMini(t, base)
 	p.exportedSearch(t, base)
 	p.stays(t, base)
@@ -122,6 +125,31 @@ func (p *page) exportedTour(t *testing.T, base string) {
 	shown := evaluate[int](t, p, `$$("[data-program]").filter((el) => el.checkVisibility()).length`)
 	assert.True(t, shown == 0, "%d things that need the program are offered", shown)
 	p.strike(t, "Escape")
+}
+
+// exportedFrame tells a story in a frame of another page.
+func (p *page) exportedFrame(t *testing.T, dir, base string) {
+	t.Helper()
+	const frame = `<link rel="icon" href="data:,"><iframe width="640" height="400" src="index.html?story=slow-watcher&embed"></iframe>`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "frame.html"), []byte(frame), 0o600))
+	p.do(t, chromedp.Navigate(base+"/frame.html"))
+	const at = `frames[0]?.document.body?.dataset.beat === "%d" && frames[0].document.body.dataset.rest === "true"`
+	p.until(t, at, 1)
+	for beat := 1; beat <= 3; beat++ {
+		p.run(t, `frames[0].document.querySelector("#story-next").click()`)
+		p.until(t, at, beat)
+	}
+	p.run(t, `frames[0].document.querySelector("#story-back").click()`)
+	p.until(t, at, 2)
+	p.none(t, "in a frame", `(({ document: framed, listwatch }) => {
+		const [stage, ...words] = ["#stage", "#story-title", "#story-back", "#story-next", "section:not([hidden]) .say"]
+			.map((css) => framed.querySelector(css).getBoundingClientRect());
+		const { scrollWidth, scrollHeight } = framed.documentElement;
+		const covered = words.some((each) => each.top < stage.bottom || each.height === 0);
+		return [[scrollWidth > 640 || scrollHeight > 400, "the window scrolls"], [covered, "words not below the stage"],
+			[stage.width < 640 || stage.height < 250 || listwatch.picture().texts.length < 10, "a small picture"]]
+			.filter(([wrong]) => wrong).map(([, what]) => what);
+	})(frames[0])`)
 }
 
 // exportedLeaves opens leaves of a station: two that the export contains, and one that needs the program.
