@@ -129,12 +129,15 @@ screenshots: ## take the README's pictures and films from recordings, and pictur
 tab: ## build the program for a browser's tab into bin/tab: WebAssembly, from the module cache
 	GO="$(GO)" sh cmd/tab/build.sh
 
-site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site; SITE_URL=https://… is where they will be, for canonical links, previews and the handout
+site: tab ## write the book, the stories, the stage and the program for a tab as static pages into ./site, with chromium also loops of the stories; SITE_URL=https://… is where they will be, for canonical links, previews and the handout
 	rm -rf site
 	$(GO) run ./cmd/viz -export site
 	cp -R bin/tab/site site/machine
 	sed -i.bak "s#<body #<body data-machine=\"$$(cat bin/tab/machine)\" #" site/index.html && rm site/index.html.bak
-	$(if $(SITE_URL),sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' site/index.html && rm site/index.html.bak)
+	@# Chromium draws the loops of the stories' pages, which have none without it.
+	if sh internal/check/tools/needs.sh chromium; then cd internal/check/compat && $(GO) test -count=1 -timeout 1h ./loops -site $(CURDIR)/site; fi
+	$(if $(SITE_URL),cd site && for page in index.html book/stories/*.html; do \
+	  sed -i.bak 's#property="og:image" content="#&$(SITE_URL)/#' "$$page" && rm "$$page.bak"; done)
 	$(if $(SITE_URL),cd site && find . -name '*.html' | sed 's#^\./##' | while read -r page; do \
 	  sed -i.bak "s#</head>#<link rel=\"canonical\" href=\"$(SITE_URL)/$$page\"></head>#" "$$page" && rm "$$page.bak"; done)
 	$(if $(SITE_URL),$(GO) tool $(TOOLS) qrcode -s 160 $(SITE_URL) > site/assets/site.png)

@@ -12,4 +12,5 @@
 //   - recipes: docs/DEBUGGING.md, its recipes and VS Code's configurations, in a real delve.
 //   - storm: the program under faults, with every watcher's events counted; reads and writes are linearizable.
 //   - e2e: the program as its users meet it.
+//   - loops: draws the pictures of the stories' pages.
 package compat

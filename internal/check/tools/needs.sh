@@ -1,13 +1,14 @@
 #!/bin/sh
 # needs.sh looks for what `make test` needs besides Go. As root on Debian or Ubuntu it installs what is missing. Elsewhere
-# it prints a line for each missing thing, with the command that brings it, and fails.
+# it prints a line for each missing thing, with the command that brings it, and fails. needs.sh NAME looks for one thing.
 set -eu
-packages= told=
+packages= told= only=${1-}
 root=$(id -u 2>/dev/null || echo unknown)
 
 # need NAME DEBIAN-PACKAGES HOMEBREW-PACKAGE COMMAND...: one of the commands is enough.
 need() {
   name=$1 deb=$2 brew=$3
+  [ "${only:-$name}" = "$name" ] || return 0
   shift 3
   for each; do
     if command -v "$each" >/dev/null; then return; fi

@@ -46,23 +46,6 @@ var filmScenes = []struct {
 	{"The laptop's watch is closed, and the others go on", 5, 2800, 1800},
 }
 
-// filmClock gives the page a clock that does not advance between two pictures, however long taking them may last.
-const filmClock = `{
-	const [ask, now] = [window.requestAnimationFrame.bind(window), performance.now.bind(performance)];
-	let [at, queue] = [0, []];
-	window.requestAnimationFrame = (act) => (at ? queue.push(act) : ask(act));
-	performance.now = () => at || now();
-	window.film = async (ms) => {
-		at ||= now();
-		for (const end = at + ms; at < end - 1; ) {
-			at += 1000 / 60;
-			for (const act of queue.splice(0)) act(at);
-			await null;
-		}
-		return true;
-	};
-}`
-
 // film takes the pictures of one film: a client stops reading, its channels fill, and the server closes its watch.
 func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/takes"
 )
@@ -104,7 +105,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 		p.hurry(t, keyMoments[0])
 		p.shoot(t, filepath.Join(*opening, "stage-"+l.name+".png"))
 	}
-	p.do(t, before(filmClock))
+	p.do(t, before(program.FilmClock))
 	for _, l := range looks[:2] {
 		p.film(t, v, l.scheme, filepath.Join(*opening, "film-"+l.name+".png"))
 	}
