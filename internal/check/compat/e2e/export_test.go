@@ -130,7 +130,8 @@ func (p *page) exportedTour(t *testing.T, base string) {
 // exportedFrame tells a story in a frame of another page.
 func (p *page) exportedFrame(t *testing.T, dir, base string) {
 	t.Helper()
-	const frame = `<link rel="icon" href="data:,"><iframe width="640" height="400" src="index.html?story=slow-watcher&embed"></iframe>`
+	const frame = `<link rel="icon" href="data:,">
+		<iframe width="640" height="400" src="index.html?story=slow-watcher&embed"></iframe>`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "frame.html"), []byte(frame), 0o600))
 	p.do(t, chromedp.Navigate(base+"/frame.html"))
 	const at = `frames[0]?.document.body?.dataset.beat === "%d" && frames[0].document.body.dataset.rest === "true"`
