@@ -145,6 +145,17 @@ func TestWhatWasTakenBeforeTheFirstListIsNoPartOfIt(t *testing.T) {
 	assert.True(t, q.HasSynced(), "not synced after the first list was processed")
 }
 
+func TestSyncedWhenWhatWaitedBeforeTheFirstListAndTheListAreProcessed(t *testing.T) {
+	q := newReal()
+	must(q.Bookmark("1"))
+	must(q.Replace([]any{pod("a", 2)}, "2"))
+	for range 2 {
+		assert.False(t, q.HasSynced(), "synced with %d waiting", q.Snapshot().Len)
+		must(q.Pop(newConsumer().process))
+	}
+	assert.True(t, q.HasSynced(), "not synced after the first list was processed")
+}
+
 func TestSyncedAtOnceIfThereIsNoFirstList(t *testing.T) {
 	for _, s := range setups {
 		t.Run(s.name, func(t *testing.T) {
