@@ -85,21 +85,21 @@ declare namespace stage {
     "indexer" | "processor" | "reflector" | "ring" | "server-reflector" | "store" | "visitor" | "wire" | "workqueue"]:
     [number, number] }; "askX": number; "boxes": { [name in "dispatch" | "etcd" | "etcd3" | "fifo" | "handler" | "http"
     | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring" | "server-reflector" | "store" |
-    "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "crowd": stage.Box; "guest": stage.Box;
-    "height": number; "lane": { [name in "height" | "room"]: number }; "laneAxis": number; "listen": { [name in
-    "height" | "room"]: number }; "maxSlots": number; "pipes": { [name in "add" | "etcd3-incoming" | "etcd3-result" |
-    "fifo" | "incoming" | "input" | "next" | "pending" | "result" | "workqueue"]: stage.Pipe }; "ring": { [name in "in"
-    | "out" | "x" | "y"]: number }; "serverAxis": number; "stops": { [name in "called" | "enters" | "guest" | "handed"
-    | "keys" | "leaves" | "process" | "taken" | "worked"]: number }; "tall": { "boxes": { [name in "dispatch" | "etcd"
-    | "etcd3" | "fifo" | "handler" | "http" | "incoming" | "indexer" | "listener" | "processor" | "reflector" | "ring"
-    | "server-reflector" | "store" | "watcher" | "wire" | "workqueue"]: stage.Box }; "height": number; "turns": { [name
-    in "ask-top" | "ask-up" | "etcd-door" | "hub-left" | "hub-low" | "indexer-in" | "loop-high" | "loop-in" |
-    "loop-low" | "loop-out" | "processor-in" | "processor-out" | "ring-in" | "ring-near" | "store-out"]: [number,
-    number] }; "width": number }; "turns": { [name in "ask-down" | "ask-end" | "ask-top" | "ask-up" | "crowd-in" |
-    "etcd-door" | "http-door" | "http-in" | "http-top" | "hub" | "hub-in" | "hub-left" | "hub-low" | "indexer-in" |
-    "loop-high" | "loop-in" | "loop-low" | "loop-out" | "processor-in" | "processor-out" | "ring-in" | "ring-near" |
-    "store-out" | "tray" | "tray-words" | "wire-above" | "wire-below"]: [number, number] }; "width": number; "wireX":
-    number };
+    "watcher" | "wire" | "workqueue"]: stage.Box }; "clientAxis": number; "crowd": stage.Box; "ghost": stage.Box;
+    "guest": stage.Box; "height": number; "lane": { [name in "height" | "room"]: number }; "laneAxis": number;
+    "listen": { [name in "height" | "room"]: number }; "maxSlots": number; "panes": stage.Box; "pipes": { [name in
+    "add" | "etcd3-incoming" | "etcd3-result" | "fifo" | "incoming" | "input" | "next" | "pending" | "result" |
+    "workqueue"]: stage.Pipe }; "ring": { [name in "in" | "out" | "x" | "y"]: number }; "serverAxis": number; "stops":
+    { [name in "called" | "enters" | "guest" | "handed" | "keys" | "leaves" | "process" | "taken" | "worked"]: number
+    }; "tall": { "boxes": { [name in "dispatch" | "etcd" | "etcd3" | "fifo" | "handler" | "http" | "incoming" |
+    "indexer" | "listener" | "processor" | "reflector" | "ring" | "server-reflector" | "store" | "watcher" | "wire" |
+    "workqueue"]: stage.Box }; "height": number; "turns": { [name in "ask-top" | "ask-up" | "etcd-door" | "hub-left" |
+    "hub-low" | "indexer-in" | "loop-high" | "loop-in" | "loop-low" | "loop-out" | "processor-in" | "processor-out" |
+    "ring-in" | "ring-near" | "store-out"]: [number, number] }; "width": number }; "turns": { [name in "ask-down" |
+    "ask-end" | "ask-top" | "ask-up" | "crowd-in" | "etcd-door" | "http-door" | "http-in" | "http-top" | "hub" |
+    "hub-in" | "hub-left" | "hub-low" | "indexer-in" | "loop-high" | "loop-in" | "loop-low" | "loop-out" |
+    "processor-in" | "processor-out" | "ring-in" | "ring-near" | "store-out" | "tray" | "tray-words" | "wire-above" |
+    "wire-below"]: [number, number] }; "width": number; "wireX": number };
   type Pipe = { X: number; Y: number; W: number; H: number; NumX: number; NumY: number; NumAnchor: string };
 }
 

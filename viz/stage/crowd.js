@@ -3,14 +3,14 @@
 // that the client got the dispatcher's last change. For a watcher that does not report every event, this follows from
 // the dispatcher's record and the watcher's selectors.
 
-import { label, part, put, when } from "../dom/dom.js";
+import { label, mark, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {import("./places.js").Entry} Entry
  * @typedef {[id: string, subject: fold.Subject | null]} Dot null if closed
- * @typedef {"waiting" | "some" | "full" | "closed"} Look of a dot
+ * @typedef {"waiting" | "some" | "full" | "closed" | "again"} Look of a dot; again: its client listed after a 410
  * @typedef {{ columns: number, rows: number, w: number, h: number }} Grid
  * @typedef {{ n: number, full: number, closed: number, waiting: number, dots: Dot[] }} Crowd
  */
@@ -20,7 +20,7 @@ const widest = 8; // the most units of a dot's width
 const lasts = 4e9; // ns of log time that the dot of a closed watcher stays
 const lately = 600; // the number of records searched for closed watchers
 /** @type {Look[]} */
-const looks = ["waiting", "some", "full", "closed"];
+const looks = ["waiting", "some", "full", "closed", "again"];
 
 // gridOf returns the grid of n dots, each about twice as high as wide.
 /** @param {number} n @param {{ W: number, H: number }} box @returns {Grid} */
@@ -81,38 +81,48 @@ export function showCrowd(scene, res) {
   const { columns, w, h } = gridOf(shown.length, box);
   const gap = Math.min(1, w / 4);
   /** @type {{ [look in Look | "pulse"]: string }} */
-  const paths = { waiting: "", some: "", full: "", closed: "", pulse: "" };
-  const count = { waiting: 0, some: 0, full: 0, closed: 0 };
+  const paths = { waiting: "", some: "", full: "", closed: "", again: "", pulse: "" };
+  const count = { waiting: 0, some: 0, full: 0, closed: 0, again: 0, picked: 0 };
+  const { cast = [], now: { gone } = { gone: new Set() } } = scene.story ?? {};
+  const nodes = cast.some(({ is }) => is.fields); // a story about watchers that an index finds
   const last = res.stations.dispatch?.last;
   const cell = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ high) =>
     `M${x.toFixed(1)} ${y.toFixed(1)}h${(w - gap).toFixed(1)}v${high.toFixed(1)}h${(gap - w).toFixed(1)}z`;
   shown.forEach(([, subject], i) => {
     const fill = subject ? fillOf(subject) : 1;
-    const look = subject ? lookOf(subject, fill) : "closed";
+    const fields = subject?.texts.WatcherAdded?.fields ?? "";
+    const look = !subject ? "closed" : gone.has(fields) ? "again" : lookOf(subject, fill);
     count[look]++;
     const [x, y] = [box.X + (i % columns) * w, box.Y + Math.floor(i / columns) * h];
     const high = look === "some" ? Math.max(h * 0.3, (h - gap) * fill) : h - gap;
     paths[look] += cell(x, y + h - gap - high, high);
-    if (subject && got(subject, last)) paths.pulse += cell(x, y, h - gap);
+    const node = fields.includes("nodeName=story") && subject?.counts.InputSent;
+    if (nodes ? !node : !subject || !got(subject, last)) return;
+    count.picked++;
+    paths.pulse += nodes ? `M${x - 3} ${y - 2}h8v${h + 4}h-8z` : cell(x, y, h - gap);
   });
   put(el, "visibility", visible ? "visible" : "hidden");
   for (const name of looks) put(part(el, `.${name}`), "d", visible ? paths[name] : "");
   const pulse = part(el, ".pulse"); // lit once for each change
   put(pulse, "d", visible ? paths.pulse : "");
+  mark(pulse, "picked", nodes);
   if (visible && pulse.dataset.rv !== last?.rv) pulse.animate([{ opacity: 1 }, { opacity: 0.35 }], { duration: 700 });
   put(pulse, "data-rv", last?.rv ?? null);
-  const { full, closed, waiting } = count;
+  const { full, closed, waiting, again, picked } = count;
+  const others = (res.stations.dispatch?.vars.watchers ?? 0) - picked;
+  if (nodes && picked) scene.text("dispatch.to", `to ${picked} nodes + ${others}`);
   scene.crowd = { n: scene.places.crowd.length, full, closed, waiting, dots: all };
-  tell(scene, el, visible);
+  const found = nodes && picked ? `${picked} of ${all.length} picked by node` : "";
+  tell(scene, el, visible, again ? `${all.length - again} resumed, ${again} listed` : found);
 }
 
 // tell describes the crowd in words.
-/** @param {Scene} scene @param {HTMLElement} el @param {boolean} visible */
-function tell(scene, el, visible) {
+/** @param {Scene} scene @param {HTMLElement} el @param {boolean} visible @param {string} more a story's words */
+function tell(scene, el, visible, more) {
   const { n, full, closed, waiting } = scene.crowd;
   const parts = [full && `${full} full`, closed && `${closed} closed`, waiting && `${waiting} wait`].filter(Boolean);
   if (n > most) parts.push(`${most} drawn`);
-  const words = `${counted(n, "client")}: ${parts.join(", ") || "all keep up"}`;
+  const words = more || `${counted(n, "client")}: ${parts.join(", ") || "all keep up"}`;
   scene.text("crowd.says", visible ? words : "", words.length > 28 ? 190 : 0);
   label(el, words);
 }

@@ -79,6 +79,7 @@ var (
 	guest     = box{218, 6, 164, 36, ""}     // the client at the end of a lane, relative to the lane
 	visitor   = box{1100, 240, 164, 36, ""}  // a client without a lane
 	ghost     = box{1170, 412, 104, 132, ""} // another server, where a story's client watches
+	panes     = box{44, 352, 818, 186, ""}   // a story's comparison
 	crowd     = box{888, 70, 370, 34, ""}    // one dot for each client, in the place of the last lane
 )
 
@@ -159,7 +160,7 @@ var anchors = map[string][2]float64{
 var spots = map[string][2]float64{
 	"server": {330, 40}, "server.about": {432, 40},
 	"client": {44, 325}, "client.about": {206, 325}, "others": {1068, 44}, "etcd.title": {34, 76},
-	"ghost": {1222, 434}, "ghost.rv": {1222, 497},
+	"again": {886, 514}, "ghost": {1222, 434}, "ghost.rv": {1222, 497},
 	"writes": {24, 32}, "asks": {1262, 44},
 	"http.title": {144, 50}, "http.says": {312, 118}, "http.method": {144, 72}, "http.asks": {206, 72},
 	"http.status": {144, 92}, "http.gets": {206, 92},
@@ -177,7 +178,7 @@ var spots = map[string][2]float64{
 	"reflector.of": {1081, 372}, "reflector.state": {1081, 392}, "reflect.role": {1081, 411},
 	"reflector.seen": {1081, 484}, "stream.post": {1012, 512}, "reflector.rv": {1081, 504},
 	"fifo.order": {938, 382}, "process.role": {938, 405}, "fifo.lock": {968, 330}, "fifo.high": {938, 500},
-	"fifo.other": {938, 491}, "fifo.gave": {938, 505}, "fifo.left": {938, 519}, "fifo.out": {938, 533},
+	"fifo.left": {938, 519}, "fifo.out": {938, 533},
 	"processor.each": {690, 382},
 	"listener.more":  {342, 534},
 	"workqueue.more": {44, 534},
@@ -217,7 +218,7 @@ var Geometry = map[string]any{
 	"listen": map[string]float64{"height": listenerHeight, "room": listenerLanes},
 	"wireX":  wireX, "askX": askX, "serverAxis": serverAxis, "clientAxis": clientAxis,
 	"maxSlots": maxSlots, "laneAxis": laneAxis, "stops": stops, "turns": turns,
-	"guest": guest, "crowd": crowd, "tall": map[string]any{
+	"guest": guest, "crowd": crowd, "ghost": ghost, "panes": panes, "tall": map[string]any{
 		"width": tallWidth, "height": tallHeight, "boxes": tallBoxes(), "turns": tallTurns,
 	},
 }
@@ -336,6 +337,8 @@ var drawings = map[string]string{
 	"workers":   "M224 178V214",
 	"visitor":   "M1272 258V218",
 	"ghost":     "M1148 492H1186",
+	"ghost.end": "M1186 446L1258 536M1258 446L1186 536",
+	"again":     "M800 474V520H972V462M967 470L972 460L977 470",
 	"crowd":     "M853 162C868 162 866 87 884 87",
 	"processor": "M713 446H689M689 446L667 420M689 446H665M689 446L667 472" +
 		"M671 418L667 420L669 426M669 441L665 446L669 451M669 466L667 472L673 474",

@@ -62,9 +62,12 @@ export function showShelf(scene, name, shelf) {
   if (name === "store") scene.store = known;
   // The objects without a row. The fold only counts objects that have not changed since the first list.
   const rest = n - shown.length;
+  const missing = (name === "indexer" && scene.story?.missing(known)) || [];
   rows.forEach((row, i) => {
-    const object = shown[i] ?? null;
-    const stands = i === shown.length && rest > 0;
+    const lost = missing[i - shown.length];
+    const object = shown[i] ?? lost ?? null;
+    const stands = i === shown.length + missing.length && rest > 0;
+    for (const look of ["struck", "lacks"]) mark(row, look, lost?.look === look);
     mark(row, "newest", Boolean(object) && object.key === newest);
     showRow(scene, row, { object, rest: stands ? rest : 0, box: scene.geometry.boxes[name] });
   });

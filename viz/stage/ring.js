@@ -63,7 +63,8 @@ function showCells(scene, ring, now) {
   const newest = ring.end > ring.start ? binOf(ring.end - 1) : -1;
   filled.forEach((cell, i) => {
     const look = !cell ? "" : now - cell.t > fresh ? " held stale" : ` held ${cell.type ? shapeOf(cell.type) : ""}`;
-    const followed = cell?.rv && scene.followed(cell) ? " followed" : "";
+    const followed = (cell?.rv && scene.followed(cell) ? " followed" : "")
+      + (cell?.rv && scene.story?.now.sent.has(cell.rv) ? " sent" : "");
     put(cells[i], "class", `cell${look}`.trim() + (i === newest ? " newest" : "") + followed);
     put(cells[i], "data-pos", cell?.pos ?? "");
   });
@@ -102,13 +103,13 @@ function showPins(scene, ring) {
     mark(pins[i], "gone", gone);
     place(head, seat(scene.geometry.ring, ring, turn, gone ? 1.25 : 1), turn * 360);
     const ahead = laterRV(rv, ring.newest);
-    const past = !open || laterRV(ring.newest, rv) ? "was" : "is";
+    const past = !open || laterRV(ring.newest, rv) ? " was here" : "";
     const { boxes: { ring: { X, W } }, turns } = scene.geometry;
     put(words, "x", scene.tall ? X + W + 20 : turns["tray-words"][0]);
     put(words, "text-anchor", scene.tall ? "end" : "start");
     put(words, "y", turns["tray-words"][1] + 16 * i); // the first line above the panel's edge, the others below
     const far = gone ? " (gone)" : ahead ? " (to come)" : ""; // the note for a version outside the ring
-    say(words, far ? `${name}: ${rv}${far}` : `${name} ${past} here: ${rv}`);
+    say(words, far ? `${name}: ${rv}${far}` : `${name}${past}: ${rv}`);
   });
 }
 

@@ -364,11 +364,7 @@ function showFIFO(scene, reflector) {
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  const popped = (/** @type {string} */ id) => (queue && scene.story?.now.popped.get(id)) || [];
-  const out = popped(scene.informer);
-  const gave = grouped ? popped("informer-real").slice(-8).join(" ") : "";
-  scene.text("fifo.other", gave && "RealFIFO gave");
-  scene.text("fifo.gave", gave, gave.length > 18 ? 112 : 0);
+  const out = (queue && scene.story?.now.popped.get(scene.informer)) || [];
   scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
   scene.text("fifo.left", out.length > 0 ? `${kind} gave` : "");
   const last = out.slice(-8).join(" ");

@@ -524,7 +524,7 @@ func serverHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, look := range []string{"pulse", "waiting", "some", "full", "closed"} {
+		for _, look := range []string{"waiting", "some", "full", "closed", "again", "pulse"} {
 			var templ_7745c5c3_Var11 = []any{look}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var11...)
 			if templ_7745c5c3_Err != nil {

@@ -3,11 +3,11 @@
 // client has reached. Versions of the story's pods have names.
 
 import { $, mark, part, pool, put, say } from "../dom/dom.js";
-import { laterRV } from "../log/fold.js";
+import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { says as saying } from "../log/query.js";
 import { made } from "./lanes.js";
 import { reflects } from "./places.js";
-import { callOwn, shapeOf } from "./tokens.js";
+import { callOwn, shapeOf, shortKey } from "./tokens.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
@@ -23,6 +23,8 @@ import { callOwn, shapeOf } from "./tokens.js";
  * @property {boolean} open
  * @property {string} [type]
  * @property {string} more
+ * @property {string} [other] the other server, where the client watched first
+ * @property {string} [first] the version at which the client came from there
  * @typedef {object} Stream a client's stream, or a watcher without a connection
  * @property {string} id the watcher's, or a refused request's
  * @property {NonNullable<Texts>} texts the request's texts
@@ -33,7 +35,9 @@ import { callOwn, shapeOf } from "./tokens.js";
  * @property {probe.Record} [said] the last event sent
  * @property {boolean} [closed]
  * @property {boolean} [forced]
- * @typedef {{ id: string, cast?: scenario.Member[], versions?: string[], several?: boolean }} Story several: kinds
+ * @typedef {{ id: string, cast?: scenario.Member[], versions?: string[], several?: boolean, pod?: string }} Story
+ *   several: kinds
+ * @typedef {{ name: string, chips: { text: string, look: string, at: number }[] }} Pane a row of a comparison
  */
 
 /** @type {{ [type: string]: string }} */
@@ -67,6 +71,20 @@ class Heard {
     this.etcd = this.etcd3 = "";
     this.refused = ""; // the id of the refused watch, which has no watcher
     this.closed = 0; // the number of streams closed in this beat
+    /** @type {Set<string | undefined>} */
+    this.sent = new Set(); // the versions sent to clients with a pin
+    /** @type {Set<string>} */
+    this.dropped = new Set(); // the pods of whose deletion a handler was told
+    /** @type {Set<string>} */
+    this.gone = new Set(); // the selectors of watches refused with 410
+    this.ended = false; // whether a server has ended
+    this.syncs = 0; // the number of resyncs
+    /** @type {Map<string, string[]>} */
+    this.held = new Map(); // by reflector: the pods that it has received, or "" before them for a list
+    /** @type {Map<number | undefined, string>} */
+    this.agents = new Map(); // by a request's record: its client
+    /** @type {{ by: string, kind: string, rv: string }[]} */
+    this.writes = []; // of the story's objects
   }
 }
 
@@ -84,7 +102,14 @@ export class StoryView {
     this.notable = records.filter((r) => r.point in hears);
     /** @type {Member[]} */
     this.members = [];
+    /** @type {Pane[]} */
+    this.panes = [];
     this.now = new Heard("", []);
+    const { geometry: { ghost, panes } } = scene;
+    const compares = (story.several && story.pod)
+      || records.some(({ subject = "" }) => /^informer-(delta|list)$/.test(subject));
+    const other = this.cast.some((member) => member.other) || records.some((r) => r.point === "CacherStopped");
+    this.beside = [...(compares ? [panes] : []), ...(other ? [ghost] : [])]; // the boxes of more drawings
     callOwn(`${story.id}-`);
   }
 
@@ -120,6 +145,18 @@ export class StoryView {
       hears[r.point]?.(this, r, this.now.streams.get(r.subject || this.now.refused));
     }
     this.members = this.cast.map((member) => seenOf(this, member, res));
+    this.panes = panesOf(this, res);
+  }
+
+  // missing returns the pods that the informer's copy has dropped, and those that it lacks if the beat compares it with
+  // the server's store.
+  /** @param {fold.Row[]} known */
+  missing(known) {
+    const { scene, now } = this;
+    const compares = ["store", "indexer"].every((name) => scene.station(name).classList.contains("bright"));
+    const own = scene.store.filter(({ key }) => compares && this.own.test(key)).map(({ key }) => objectKey(key));
+    return [...now.dropped.union(new Set(own))].filter((key) => !known.some((each) => objectKey(each.key) === key))
+      .map((key) => ({ key, rv: "0", look: now.dropped.has(key) ? "struck" : "lacks" }));
   }
 
   // draw writes the flags of the cast.
@@ -134,20 +171,47 @@ export class StoryView {
       mark(el, "bare", !member.subject);
       drawFlag(el, member);
     });
-    this.drawGhost(members.find(({ word }) => word.startsWith("at ")));
+    this.drawGhost(members.find(({ other }) => other));
+    this.drawPanes();
+    const again = part(this.scene.root, ".resync");
+    put(again, "visibility", this.now.syncs ? "visible" : "hidden");
+    say(part(again, "text"), `${this.now.syncs} × from its own copy`);
   }
 
-  // drawGhost shows the other server if a client watches there: its ring has the version that the client was sent.
+  // drawPanes compares clients, queues or kinds, a row each, in the place of stations that these stories do not light.
+  drawPanes() {
+    const { scene: { root }, panes } = this;
+    mark(root, "paned", panes.length > 0);
+    const rows = pool(part(root, ".panes .rows"), panes.length, () => made("pane"));
+    panes.forEach(({ name, chips }, i) => {
+      put(rows[i], "transform", `translate(58 ${360 + (i * 170) / panes.length})`);
+      say(part(rows[i], ".title"), name);
+      const cells = pool(part(rows[i], ".chips"), chips.length, () => made("chip"));
+      chips.forEach(({ text, look, at }, n) => {
+        put(cells[n], "transform", `translate(${at * 66} 20)`);
+        put(cells[n], "class", look);
+        say(part(cells[n], "text"), text);
+      });
+    });
+  }
+
+  // drawGhost shows another server and the version up to which its ring has served a client: the server that the client
+  // came from, or the one that has ended.
   /** @param {Member | undefined} away */
   drawGhost(away) {
     const el = part(this.scene.root, ".ghost");
-    put(el, "visibility", away ? "visible" : "hidden");
-    say(part(el, ".title"), away?.word.replace("at ", "") ?? "");
-    say(part(el, ".value"), away?.rv ?? "");
+    const ended = away ? !away.word.startsWith("at ") : this.now.ended;
+    put(el, "visibility", away || ended ? "visible" : "hidden");
+    mark(el, "ended", ended);
+    say(part(el, ".title"), away ? `server ${away.other}` : "old server");
+    say(part(el, ".value"), away?.first ?? "");
   }
 
   leave() {
     callOwn("");
+    this.now = new Heard("", []);
+    this.panes = [];
+    this.draw();
     this.drawGhost(undefined);
     pool($("#cast"), 0, () => made("cast-member"));
   }
@@ -183,14 +247,33 @@ const hears = {
   RequestReceived(t, r) {
     const [line, by] = [lineOf(r.texts), r.texts?.agent ?? ""];
     t.now.asking.set(line, [...(t.now.asking.get(line) ?? []), { by, t: r.t }]);
+    const own = by === "listwatch-controllers" && r.texts?.method === "PUT"; // a status
+    const name = by.startsWith("story-") ? "kubectl" : agentOf(by).replace(/^listwatch-|-node-\d+$/g, "");
+    if (!own) t.now.agents.set(r.seq, name);
     Object.assign(t.now, asked(t, r.texts), { waited: "" });
   },
   RequestAnswered: answered,
+  CacherStopped({ now }, r) {
+    if (r.resource !== now.resource) return;
+    now.ended = true;
+    now.sent.clear(); // the next server may give these versions to other changes
+  },
+  FIFOAdded({ now }, r) { if (r.type === "SyncAll") now.syncs++; },
+  ReflectorListed({ now }, r) { now.held.set(r.subject ?? "", [""]); },
+  ReflectorReceived({ now: { held }, own }, { subject = "", key = "" }) {
+    if (own.test(key)) held.set(subject, [...(held.get(subject) ?? []), shortKey(key)]);
+  },
+  TxnCommitted({ now, story }, { key = "", resource: kind = "", rv = "", args }) {
+    const by = now.agents.get(args?.[0]);
+    if (by && story.several && key.includes(`/${story.pod}`)) now.writes.push({ by, kind, rv });
+  },
 };
 
 /** @type {Hear} */
-function says(_, r, stream) {
-  if (stream) stream.said = r;
+function says({ now, cast }, r, stream) {
+  if (!stream) return;
+  stream.said = r;
+  if (cast.some(({ pin, is }) => pin && saying(is, stream.texts)) && r.key) now.sent.add(r.rv);
 }
 
 /** @type {Hear} */
@@ -200,13 +283,17 @@ function ends(_, _r, stream) {
 
 /** @type {Hear} */
 function calls(t, r) {
+  if (r.type === "DELETED" && t.own.test(r.key ?? "")) t.now.dropped.add(objectKey(r.key ?? ""));
   t.now.calls.set(r.subject ?? "", `${handlers[r.type ?? ""]} ${t.names.get(r.rv ?? "") ?? ""}`.trim());
 }
 
 /** @type {Hear} */
 function opens(t, r) {
   const opened = streamOf(r.subject || `refused ${r.seq}`, r.texts ?? {}, r.rv);
-  if (!r.subject) t.now.refused = opened.id;
+  if (!r.subject) {
+    t.now.refused = opened.id;
+    t.now.gone.add(new URLSearchParams(r.texts?.query).get("fieldSelector") ?? "none");
+  }
   t.now.streams.delete(opened.id); // moves it to the end, as the newest
   if (t.wants(opened.texts)) t.now.streams.set(opened.id, opened);
 }
@@ -260,6 +347,32 @@ function streamOf(id, texts, rv = "0") {
   return { id, texts, began: version ?? rv, resumes: Number(version) > 0, wire, who };
 }
 
+// panesOf returns the rows of a story that compares two queues, two ways to the first state, or the kinds of a chain.
+/** @param {StoryView} t @param {fold.Resource} res @returns {Pane[]} */
+function panesOf({ now: { popped, held, writes }, names, members }, res) {
+  if (writes.length > 0) return [...new Set(writes.map(({ kind }) => kind))].map((name) => ({
+    name, chips: writes.map(({ by, kind }, at) => ({ text: by, look: "held", at, kind }))
+      .filter(({ kind }) => kind === name),
+  }));
+  const ways = members.map(({ name, client = "" }) => ({ name, pods: held.get(client) ?? [] }));
+  if (ways.some(({ pods }) => pods[0] === "")) return ways.map(({ name, pods }) => {
+    const all = pods[0] === ""; // a list
+    const chips = (all ? [...names.values()] : pods)
+      .map((text, at, { length }) => ({ text, look: all || at === length - 1 ? "held" : "out", at }));
+    return { name: `${name}: holds ${all ? `${chips.length} pods at once` : "one pod at a time"}`, chips };
+  });
+  return ["RealFIFO", "DeltaFIFO"].flatMap((name) => {
+    const id = `informer-${name.slice(0, -4).toLowerCase()}`;
+    const tokens = res.subjects[id]?.queues.fifo?.tokens;
+    const waits = tokens?.map(({ rv }) => names.get(rv) ?? "").filter((each) => /\d$/.test(each)) ?? [];
+    if (name === "DeltaFIFO") waits.sort((a, b) => a.charCodeAt(0) - b.charCodeAt(0)); // an entry for each pod
+    const out = popped.get(id) ?? [];
+    const chips = [...out, ...waits]
+      .map((text, at) => ({ text, at, look: `${at < out.length ? "out" : "held"} of-${text[0]}` }));
+    return tokens ? [{ name, chips }] : [];
+  });
+}
+
 // seenOf returns a member of the cast in its current state.
 /** @param {StoryView} t @param {scenario.Member} member @param {fold.Resource} res @returns {Member} */
 function seenOf(t, { name, is, nth = 0, pin, other }, res) {
@@ -288,6 +401,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
     name, pin, subject: now && res.subjects[now.id] ? now.id : "", client, word, rv, open, type: said?.type,
     alarm: now?.said?.type === "ERROR" || Boolean(now?.forced) || how !== "",
     more: rv === "0" ? "" : `${knows} ${rv}`,
+    other, first: now?.began ?? rv,
   };
 }
 

@@ -86,6 +86,7 @@ export class Zoom {
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
     const { Y: top, H: high } = boxes[long ? 0 : 1] ?? boxes[0];
     if (long >= 0) boxes[long] = { ...boxes[long], Y: top, H: high };
+    boxes.push(...(scene.story?.beside ?? []));
     const [X, Y] = [Math.min(...boxes.map((b) => b.X)), Math.min(...boxes.map((b) => b.Y))];
     return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
   }
@@ -104,7 +105,7 @@ export class Zoom {
   frameOn(names) {
     this.sought = names.map((name) => this.scene.station(name));
     requestAnimationFrame(() => this.center());
-    const asked = names.join();
+    const asked = [...names, this.scene.story?.beside.length].join();
     if (asked === this.framed) return;
     this.framed = asked;
     for (const [name, el] of this.scene.stations) el.classList.toggle("bright", names.includes(name));

@@ -248,6 +248,7 @@ class Session {
     put($("#story-auto"), "aria-pressed", String(auto));
     say($("#story-auto"), auto ? "Pause" : over ? "Tell it again" : "Auto-play");
     this.showState();
+    document.body.style.setProperty("--story", `${owner.panel.offsetHeight + 12}px`);
     // scrolls a long card on a phone to the answers
     owner.panel.scrollTop = story.beats[beat].question && !over ? owner.panel.scrollHeight : 0;
     const reached = story.beats.slice(0, beat + 1).flatMap(({ look }) => look);
