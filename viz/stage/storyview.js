@@ -73,8 +73,8 @@ class Heard {
     this.closed = 0; // the number of streams closed in this beat
     /** @type {Set<string | undefined>} */
     this.sent = new Set(); // the versions sent to clients with a pin
-    /** @type {Set<string>} */
-    this.dropped = new Set(); // the pods of whose deletion a handler was told
+    /** @type {Map<string, string>} */
+    this.dropped = new Map(); // the listeners that handed on a deletion, by pod
     /** @type {Set<string>} */
     this.gone = new Set(); // the selectors of watches refused with 410
     this.ended = false; // whether a server has ended
@@ -155,8 +155,10 @@ export class StoryView {
     const { scene, now } = this;
     const compares = ["store", "indexer"].every((name) => scene.station(name).classList.contains("bright"));
     const own = scene.store.filter(({ key }) => compares && this.own.test(key)).map(({ key }) => objectKey(key));
-    return [...now.dropped.union(new Set(own))].filter((key) => !known.some((each) => objectKey(each.key) === key))
-      .map((key) => ({ key, rv: "0", look: now.dropped.has(key) ? "struck" : "lacks" }));
+    const dropped = [...now.dropped.keys()]
+      .filter((key) => scene.places.listeners.lanes.has(now.dropped.get(key) ?? ""));
+    return [...new Set([...dropped, ...own])].filter((key) => !known.some((each) => objectKey(each.key) === key))
+      .map((key) => ({ key, rv: "0", look: dropped.includes(key) ? "struck" : "lacks" }));
   }
 
   // draw writes the flags of the cast.
@@ -283,7 +285,7 @@ function ends(_, _r, stream) {
 
 /** @type {Hear} */
 function calls(t, r) {
-  if (r.type === "DELETED" && t.own.test(r.key ?? "")) t.now.dropped.add(objectKey(r.key ?? ""));
+  if (r.type === "DELETED" && t.own.test(r.key ?? "")) t.now.dropped.set(objectKey(r.key ?? ""), r.subject ?? "");
   t.now.calls.set(r.subject ?? "", `${handlers[r.type ?? ""]} ${t.names.get(r.rv ?? "") ?? ""}`.trim());
 }
 
