@@ -123,9 +123,18 @@ func count(n node, seen map[uintptr]bool) {
 	}
 }
 
-// The drawing of who may resume: each version is asked for, and the answer is what is drawn.
+// The drawing of who may resume, once for each of six capacities: each version is asked for, and the answer is what is
+// drawn.
 func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
-	f := newFixture(t, 4)
+	d := drawing.New("who-may-resume.svg", 252)
+	for capacity := 1; capacity <= 6; capacity++ {
+		d.Pose("slots of the ring", capacity, 4, func() { drawRing(t, d, capacity) })
+	}
+	d.Check(t)
+}
+
+func drawRing(t *testing.T, d *drawing.Drawing, capacity int) {
+	f := newFixture(t, capacity)
 	f.list(3)
 	events := []uint64{4, 9, 12, 13, 15}
 	for _, rv := range events {
@@ -133,12 +142,11 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 	}
 	oldest := f.Snapshot().OldestRV
 
-	d := drawing.New("who-may-resume.svg", 252)
 	at := func(rv uint64) int { return 30 + int(rv-2)*41 }
 	d.Text(16, 22, "", "A ring of %d, after the cache’s list at 3 and %d changes of pods", f.Snapshot().Capacity,
 		len(events))
 	d.Arrow("way", "M12 114H630")
-	refused := uint64(0)
+	refused, dropped := uint64(0), uint64(0)
 	for rv := uint64(2); rv <= 16; rv++ {
 		x := at(rv)
 		d.Text(x, 146, "mid", "%d", rv)
@@ -147,6 +155,7 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 			d.Path("way", "M%d 108v12", x)
 		case rv < oldest:
 			d.Box(x-16, 100, 32, 28, "wall later")
+			dropped = rv
 		default:
 			d.In("kept", func() { d.Box(x-16, 100, 32, 28, "wall"); d.Box(x-13, 103, 26, 22, "fill") })
 		}
@@ -161,15 +170,18 @@ func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 		d.In("acts", func() { d.Path("wall", "M%d 188h30", x-15) })
 		d.Text(x, 204, "mid bold", "%d", len(replayed))
 	}
-	d.Text(at(events[0]), 96, "mid soft", "dropped")
 	d.Text(at(oldest), 96, "mid", "oldest")
-	from, to := at(events[0])+21, at(oldest)-21
-	d.Path("way", "M%d 78v-6H%dv6", from, to)
-	d.Text((from+to)/2, 46, "mid soft", "pods, or other resources?")
-	d.Text((from+to)/2, 64, "mid soft", "The ring no longer knows.")
+	if dropped > 0 {
+		d.Text(at(dropped)+14, 96, "end soft", "dropped")
+	}
+	if dropped > 0 && dropped+1 < oldest {
+		from, to := at(dropped)+21, at(oldest)-21
+		d.Path("way", "M%d 78v-6H%dv6", from, to)
+		d.Text((from+to)/2, 46, "mid soft", "pods, or other resources?")
+		d.Text((from+to)/2, 64, "mid soft", "The ring no longer knows.")
+	}
 	d.Text(16, 176, "soft", "how many events a watch from this version is sent, or 410:")
 	d.Text(16, 238, "", "From %d or older: 410. From %d or newer: all events that came after.", refused, refused+1)
-	d.Check(t)
 }
 
 // The drawing of a reader that is overtaken: three looks at one ring and one interval.

@@ -2,6 +2,7 @@ package cacher
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,91 +15,101 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// The drawing of the budget over two events: three watchers that do not keep up, a look every five milliseconds.
+// The drawing of the budget over two events: three watchers that do not keep up, of which none to three have stopped
+// reading; a look every five milliseconds.
 func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
+	d := drawing.New("budget.svg", 366)
+	for n := range 4 {
+		d.Pose("watchers that have stopped reading", n, 1, func() {
+			run(t, nil, func(f *fixture) { drawBudget(d, f, []int{1, 2, 0}[:n]) })
+		})
+	}
+	d.Check(t)
+}
+
+// drawBudget draws what happens if some of three watchers have stopped reading.
+func drawBudget(d *drawing.Drawing, f *fixture, stopped []int) {
 	const (
 		step   = 5 * time.Millisecond
 		second = 340 * time.Millisecond // when the other event comes
+		end    = 600 * time.Millisecond
 	)
-	run(t, nil, func(f *fixture) {
-		time.Sleep(time.Minute)
-		rv := f.create("default/a")
-		var slow [3]watch.Interface
-		for i := range slow {
-			slow[i] = f.watch("", everything(rv))
-		}
-		for range 21 { // result, the watcher's hand, input
-			f.update("default/a")
-			synctest.Wait()
-		}
-		reads := map[time.Duration]int{
-			30 * time.Millisecond: 0, 60 * time.Millisecond: 2, second + step: 0, second + 2*step: 2,
-		}
+	time.Sleep(time.Minute)
+	rv := f.create("default/a")
+	var slow [3]watch.Interface
+	for i := range slow {
+		slow[i] = f.watch("", everything(rv))
+	}
+	for range 21 { // result, the watcher's hand, input
+		f.update("default/a")
+		synctest.Wait()
+	}
+	reads := map[time.Duration]int{
+		6 * step: 0, 12 * step: 2, 18 * step: 1, second + step: 0, second + 2*step: 2, second + 3*step: 1,
+	}
 
-		d := drawing.New("budget.svg", 340)
-		at := func(when time.Duration) int { return 100 + int(when/time.Millisecond)*85/100 }
-		level := func(budget time.Duration) float64 { return 298 - budget.Seconds()*1000 }
-		line := fmt.Sprintf("M%d %g", at(-20*time.Millisecond), level(f.Snapshot().Budget))
-		ends := [3]time.Duration{600 * time.Millisecond, 0, 600 * time.Millisecond}
-		terminated, waiting := int64(0), time.Duration(-1)
-		var spend time.Duration
-		for when := time.Duration(0); when <= 600*time.Millisecond; when += step {
-			if when == 0 || when == second {
-				spend = f.Snapshot().Budget
-				line += fmt.Sprintf("L%d %g", at(when), level(spend))
-				d.Path("way later", "M%d 30V298", at(when))
-				d.Text(at(when), 22, "", "an event, %d ms to spend", spend.Milliseconds())
-				f.update("default/a")
-			}
-			if i, ok := reads[when]; ok {
-				<-slow[i].ResultChan()
-				d.In("acts", func() { d.Box(at(when)-2, 40+i*34, 4, 22, "fill") })
-				d.Text(at(when)+8, 57+i*34, "", "makes room after %d ms", (when % second).Milliseconds())
-			}
-			synctest.Wait()
-			s := f.Snapshot()
-			if s.NTerminated > terminated {
-				d.Box(at(when)-2, 74, 4, 22, "full")
-				d.Text(at(when)+8, 91, "bold", "evicted after %d ms", when.Milliseconds())
-				ends[1] = when
-			}
-			if s.Dispatching && waiting < 0 {
-				waiting = when
-			}
-			if !s.Dispatching && waiting >= 0 {
-				waited := when - waiting
-				d.In("queue", func() { d.Box(at(waiting), 142, at(when)-at(waiting), 22, "fill") })
-				d.Text(at(when)+8, 158, "", "would wait %d ms", waited.Milliseconds())
-				if back := s.Budget - waited/(time.Second/refreshPerSecond); back > 0 {
-					d.Text(at(when)+26, 256, "", "%d − %d = %d ms come back", spend.Milliseconds(),
-						waited.Milliseconds(), back.Milliseconds())
-					line += fmt.Sprintf("L%d %g", at(when), level(s.Budget-back))
-					d.Arrow("way", "M%d 258L%d %g", at(when)+22, at(when)+3, level(s.Budget)-5)
-				}
-				waiting = -1
-			}
-			terminated = s.NTerminated
-			line += fmt.Sprintf("L%d %g", at(when), level(s.Budget))
-			time.Sleep(step)
+	at := func(when time.Duration) int { return 100 + int(when/time.Millisecond)*85/100 }
+	level := func(budget time.Duration) float64 { return 298 - budget.Seconds()*1000 }
+	line := fmt.Sprintf("M%d %g", at(-20*time.Millisecond), level(f.Snapshot().Budget))
+	ends := [3]time.Duration{end, end, end}
+	terminated, waits := int64(0), []time.Duration{}
+	var began, spend time.Duration
+	for when := time.Duration(0); when <= end; when += step {
+		if when == 0 || when == second {
+			began, spend = when, f.Snapshot().Budget
+			waits = append(waits, -1)
+			line += fmt.Sprintf("L%d %g", at(when), level(spend))
+			d.Path("way later", "M%d 30V298", at(when))
+			d.Text(at(when), 22, "", "an event, %d ms to spend", spend.Milliseconds())
+			f.update("default/a")
 		}
-		for i := range slow {
-			d.Text(12, 57+i*34, "mono", "w%d", i+1)
-			d.Path("way", "M60 %dH%d", 66+i*34, at(ends[i]))
+		if i, ok := reads[when]; ok && !slices.Contains(stopped, i) {
+			<-slow[i].ResultChan()
+			d.In("acts", func() { d.Box(at(when)-2, 40+i*34, 4, 22, "fill") })
+			d.Text(at(when)+8, 57+i*34, "", "makes room after %d ms", (when - began).Milliseconds())
 		}
-		d.Text(12, 158, "", "next event")
-		d.In("acts", func() { d.Path("wall", "%s", line) })
-		d.Text(12, 250, "", "budget")
-		d.Text(at(80*time.Millisecond), 256, "soft", "+%d ms each second", refreshPerSecond.Milliseconds())
-		d.Text(78, int(level(maxBudget))+5, "end soft", "%d ms", maxBudget.Milliseconds())
-		d.Text(78, int(level(0))+5, "end soft", "0")
-		d.Path("way", "M%d %gH624", at(-20*time.Millisecond), level(0))
-		for tick := time.Duration(0); tick <= 600*time.Millisecond; tick += 100 * time.Millisecond {
-			d.Path("way", "M%d %gv6", at(tick), level(0))
-			d.Text(at(tick), 322, "mid soft", "%d", tick.Milliseconds())
+		synctest.Wait()
+		s := f.Snapshot()
+		if s.NTerminated > terminated {
+			for _, i := range stopped {
+				d.Box(at(when)-2, 40+i*34, 4, 22, "full")
+				d.Text(at(when)+8, 57+i*34, "bold", "evicted after %d ms", when.Milliseconds())
+				ends[i] = when
+			}
 		}
-		d.Text(78, 322, "end soft", "time, ms")
-		d.Check(f.t)
-	})
+		if waited := when - began; !s.Dispatching && waits[len(waits)-1] < 0 {
+			waits[len(waits)-1] = waited
+			d.In("queue", func() { d.Box(at(began), 142, at(when)-at(began), 22, "fill") })
+			d.Text(at(when)+8, 158, "", "would wait %d ms", waited.Milliseconds())
+			if back := s.Budget - waited/(time.Second/refreshPerSecond); back > 0 && waited > 0 {
+				d.Text(at(when)+26, 256, "", "%d − %d = %d ms back", spend.Milliseconds(),
+					waited.Milliseconds(), back.Milliseconds())
+				line += fmt.Sprintf("L%d %g", at(when), level(s.Budget-back))
+				d.Arrow("way", "M%d 258L%d %g", at(when)+22, at(when)+3, level(s.Budget)-5)
+			}
+		}
+		terminated = s.NTerminated
+		line += fmt.Sprintf("L%d %g", at(when), level(s.Budget))
+		time.Sleep(step)
+	}
+	for i := range slow {
+		d.Text(12, 57+i*34, "mono", "w%d", i+1)
+		d.Path("way", "M60 %dH%d", 66+i*34, at(ends[i]))
+	}
+	d.Text(12, 158, "", "next event")
+	d.In("acts", func() { d.Path("wall", "%s", line) })
+	d.Text(12, 250, "", "budget")
+	d.Text(at(80*time.Millisecond), 222, "soft", "+%d ms each second", refreshPerSecond.Milliseconds())
+	d.Text(78, int(level(maxBudget))+5, "end soft", "%d ms", maxBudget.Milliseconds())
+	d.Text(78, int(level(0))+5, "end soft", "0")
+	d.Path("way", "M%d %gH624", at(-20*time.Millisecond), level(0))
+	for tick := time.Duration(0); tick <= end; tick += 100 * time.Millisecond {
+		d.Path("way", "M%d %gv6", at(tick), level(0))
+		d.Text(at(tick), 322, "mid soft", "%d", tick.Milliseconds())
+	}
+	d.Text(78, 322, "end soft", "time, ms")
+	d.Text(12, 354, "", "Stopped: %d of 3. Evicted: %d. The next event would wait %d ms, and later %d ms.",
+		len(stopped), terminated, waits[0].Milliseconds(), waits[1].Milliseconds())
 }
 
 // The drawing of a watch that begins: the same change, once between choosing the place in the ring and registering,

@@ -4,6 +4,7 @@
 // and only buttons choose. Some chapters begin with a first try, which has its own recording.
 
 import { $, make, part, parts, when } from "../dom/dom.js";
+import { newHands } from "./hand.js";
 
 class MiniStage {
   constructor() {
@@ -89,6 +90,8 @@ class MiniStage {
     if (next === this.step) return;
     this.step = next;
     steps.forEach((li, i) => (li.ariaCurrent = i === next ? "step" : null));
+    const [here, list] = [steps[next], steps[next].parentElement];
+    list?.scrollTo({ top: here.offsetTop - list.offsetTop - (list.clientHeight - here.offsetHeight) / 2 });
     part(mini, ".where").textContent = `step ${next + 1} of ${steps.length}`;
     part(mini, ".whole", HTMLAnchorElement).href = steps[next].dataset.whole ?? "";
     mini.dataset.step = String(next + 1);
@@ -114,7 +117,9 @@ class MiniStage {
     const asks = tried > 0 && !(/** @type {HTMLDetailsElement} */ (answer).open) && told > 0;
     if (mini.classList.toggle("asks", asks)) return this.choose(0);
     if (tried > 0 && over > middle) return this.choose(share(told, over, tried));
-    if (new Set(reading.map(({ at }) => at)).size < 2) return this.choose(share(top, bottom, steps.length));
+    if (new Set(reading.map(({ at }) => at)).size < 2) {
+      return this.choose(tried + share(tried > 0 ? over : top, bottom, steps.length - tried));
+    }
     const read = reading.findLast(({ line }) =>
       !line.closest("details:not([open])") && line.getBoundingClientRect().top < middle);
     this.choose(read?.at ?? tried, read?.line);
@@ -133,4 +138,5 @@ class MiniStage {
   }
 }
 
-if (document.querySelector("#mini")) new MiniStage();
+newHands();
+new MiniStage();

@@ -141,9 +141,12 @@ export class Zoom {
     });
   }
 
-  // around moves the camera to one whole station.
+  // around moves the camera to one whole station. With the wire, it shows the watchers that write to it.
   /** @param {string} name */
-  around(name) { this.fly(() => this.viewOf(this.scene.boxOf(/** @type {probe.Station} */ (name)))); }
+  around(name) {
+    const names = /** @type {probe.Station[]} */ (name === "wire" ? ["watcher", name] : [name]);
+    this.fly(() => this.viewOf(this.boxAround(names)));
+  }
 
   /** @param {number} now */
   draw(now) {

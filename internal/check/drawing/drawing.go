@@ -82,6 +82,15 @@ func (d *Drawing) In(kind string, draw func()) {
 	d.body.WriteString("  </g>\n")
 }
 
+// Pose draws one of several pictures that share a place: what is there at one value of a quantity. The file shows the
+// pose of first; in the book a slider chooses one.
+func (d *Drawing) Pose(quantity string, value, first int, draw func()) {
+	hidden := map[bool]string{true: "", false: ` display="none"`}[value == first]
+	fmt.Fprintf(&d.body, "  <g data-quantity=\"%s\" data-value=\"%d\"%s>\n", quantity, value, hidden)
+	draw()
+	d.body.WriteString("  </g>\n")
+}
+
 func (d *Drawing) tip() string { return strings.TrimSuffix(filepath.Base(d.file), ".svg") + "-tip" }
 
 func (d *Drawing) svg() []byte {

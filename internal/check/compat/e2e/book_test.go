@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	printing "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -66,6 +67,8 @@ func TestTheBook(t *testing.T) {
 		{"a chapter is read beside its stage", chapterIsReadBesideItsStage},
 		{"drawings are whole beside the stage", drawingsAreWhole},
 		{"every chapter is legible beside its stage", everyChapterIsLegible},
+		{"figures fit a phone", figuresFitAPhone},
+		{"figures answer the reader's hand", figuresAnswer},
 		{"a chapter lists its moments without script", chapterListsItsMoments},
 		{"a chapter is printed with its moments", chapterIsPrinted},
 		{"the book is searched", bookIsSearched},
@@ -193,13 +196,71 @@ func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 		wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
 		assert.True(t, wide == 0, "%s is %d px wider than the window", chapter, wide)
 	}
-	// On a phone the mini-stage is above the text. It names the key moment until a button opens it.
-	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/06-cacher"))
-	p.until(t, `$("#mini .steps [aria-current]")?.matches(".key") && !$("#mini iframe")`)
-	key := evaluate[mini](t, p, readMini).Step
-	p.run(t, `$("#mini .back").click()`)
-	p.settled(t, fmt.Sprint("on a phone, after ", key), func(m mini) bool { return m.Step == key-1 })
-	p.is(t, "0", "on a phone a button scrolls the mini-stage away, by", `scrollY`)
+}
+
+// figuresFitAPhone reads six chapters in a narrow window, with FULL all: the title is above all figures, and no figure
+// is cut. The mini-stage, which is 310 px wide there, is closed and names the key moment until a button opens it. At
+// each step it shows the whole station in letters of at least 9 px.
+func figuresFitAPhone(t *testing.T, v *viz, p *page) {
+	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/"))
+	const cut = `$$("figure, .drawn, .drawn svg, .loop svg, .mini .frame").filter((el) => el.checkVisibility())
+		.filter((el) => el.getBoundingClientRect().right > innerWidth || el.scrollWidth > el.clientWidth + 1 ||
+			el.getBoundingClientRect().top < $("h1").getBoundingClientRect().bottom).map((el) => el.outerHTML.slice(0, 80))`
+	p.none(t, "contents", cut)
+	chapters := evaluate[[]string](t, p, `$$(".part ol a").map((a) => a.getAttribute("href"))`)
+	for i, chapter := range chapters {
+		p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+chapter))
+		p.until(t, `$("#mini .steps [aria-current]")?.matches(".key") && !$("#mini iframe")`)
+		p.none(t, chapter, cut)
+		if !full && i%5 > 1 {
+			continue
+		}
+		p.do(t, look{"narrow", 358, 844, "light", "reduce"}.wear(1))
+		for step := evaluate[mini](t, p, readMini).Step; step > 1; step-- {
+			p.run(t, `$("#mini .back").click()`)
+			p.settled(t, fmt.Sprint(chapter, " after ", step), func(m mini) bool { return m.Step == step-1 })
+			p.is(t, "0", "a button scrolls the mini-stage away, by", `scrollY`)
+			p.none(t, fmt.Sprint(chapter, " at step ", step-1), illegible)
+		}
+	}
+}
+
+// illegible lists the texts in the frame that are smaller than 9 px, and the step's station if it is cut.
+const illegible = `(async () => {
+	const { contentDocument: inner, contentWindow: { getComputedStyle } } = $("#mini iframe");
+	const station = $("#mini [aria-current] .station").textContent;
+	const place = inner.querySelector(".ground").getBoundingClientRect();
+	const meets = ({ left, right, top, bottom }) =>
+		left < place.right && right > place.left && top < place.bottom && bottom > place.top;
+	for (let still = 0, was = ""; still < 3; ) { // until the camera has come to rest
+		await new Promise(requestAnimationFrame);
+		const view = inner.querySelector(".ground svg").getAttribute("viewBox");
+		[still, was] = [view === was ? still + 1 : 0, view];
+	}
+	const small = [...inner.querySelectorAll(".ground text")].filter((el) =>
+		el.checkVisibility({ visibilityProperty: true }) && meets(el.getBoundingClientRect()) &&
+		parseFloat(getComputedStyle(el).fontSize) * el.getScreenCTM().a < 9).map((el) => el.textContent);
+	const { left, right, top, bottom } = inner.querySelector('[data-station="' + station + '"]').getBoundingClientRect();
+	const whole = left >= place.left - 1 && right <= place.right + 1 && top >= place.top - 1 && bottom <= place.bottom + 1;
+	return whole ? small : [station + " is cut", ...small];
+})()`
+
+// figuresAnswer moves the slider of a drawing by keys: the drawing says something else.
+func figuresAnswer(t *testing.T, v *viz, p *page) {
+	for chapter, says := range map[string][3]string{
+		"04-watchcache": {"From 7 or older: 410.", kb.ArrowLeft, "From 10 or older: 410."},
+		"06-cacher":     {"Stopped: 1 of 3. Evicted: 1.", kb.ArrowRight, "Stopped: 2 of 3. Evicted: 2."},
+	} {
+		p.do(t, chromedp.Navigate(v.URL+"/book/"+chapter))
+		shows := func(want string) {
+			p.until(t, `$(".hand input")?.ariaValueText.includes(%q) && $$(".drawn:has(+ .hand) text")
+				.some((el) => !el.closest("[display]") && el.textContent.startsWith(%q))`, want, want)
+		}
+		shows(says[0])
+		p.run(t, `$(".hand input").focus()`)
+		p.press(t, says[1])
+		shows(says[2])
+	}
 }
 
 // chapterListsItsMoments opens a chapter with scripts switched off.
