@@ -208,12 +208,16 @@ func TestAStopDuringADispatchIsFinal(t *testing.T) {
 				for i := range 20 {
 					f.create(fmt.Sprint("default/p", i))
 				}
+				synctest.Wait() // all are dispatched: a creation in input would fill it before the bookmark comes
 				slow := f.watch("", watchList(everything("")))
 				time.Sleep(3 * time.Second) // the dispatcher's bookmark is in input
-				for !f.Snapshot().Dispatching {
-					f.update("default/p0")
-					synctest.Wait()
+				for range 15 {
+					if !f.Snapshot().Dispatching {
+						f.update("default/p0")
+						synctest.Wait()
+					}
 				}
+				require.True(t, f.Snapshot().Dispatching, "no dispatch waits: %+v", f.Snapshot())
 				time.Sleep(time.Millisecond)
 				stop(f, slow)
 				time.Sleep(maxBudget)
