@@ -72,7 +72,8 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.Serve
 var rooms embed.FS
 
 // mediaTypes maps file extensions to types. The mime package would use the desktop's table on some systems, which may
-// not have .js as a script; with nosniff a browser then refuses it.
+// not have .js as a script; with nosniff a browser then refuses it. A new extension also goes into go:embed above, and
+// into assets of rooms_test.go.
 var mediaTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",

@@ -39,7 +39,7 @@ function dotAt(n, box, x, y) {
   return x < 0 || y < 0 || y >= 1 || column >= columns || at >= n ? -1 : at;
 }
 
-// fillOf returns the fill of a watcher's fuller channel, from 0 to 1.
+// fillOf returns the fill of a watcher's fuller channel, from 0 to 1. A fill is fillLocked's byte (probe/lane.go).
 /** @param {fold.Subject} subject */
 const fillOf = ({ fill = 0, queues }) => (fill > 0 ? (fill - 1) / 100
   : Math.max(0, ...["input", "result"].map((name) => (queues[name]?.cap ? queues[name].len / queues[name].cap : 0))));

@@ -112,7 +112,7 @@ function nameOf(el, len, cap) {
 }
 
 // showPipe draws a queue with its tokens, in slots if they are few; the oldest token is at the exit. If its lane has no
-// room, showPipe sets only the attributes.
+// room, showPipe sets only the attributes. expected is the capacity before the first record.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]

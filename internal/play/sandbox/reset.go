@@ -120,7 +120,8 @@ func storageKey(pod metav1.Object) string {
 }
 
 const (
-	// StoryLabel is a label on every pod of a story. Its value is the story's id.
+	// StoryLabel is a label on every pod of a story. Its value is the story's id. beats.go of scenario and storyview.js
+	// write it out.
 	StoryLabel = "story"
 
 	storyKind = "story" // the kind of a story
