@@ -265,6 +265,7 @@ const coming = () => [player.tape.between(player.cursor + 1, player.cursor + soo
 function show(now) {
   frames.shownAt = now;
   frames.dirty = scene.stale = false;
+  scene.streaming = player.beat.stream;
   scene.show(player.state, on.resource);
   for (const part of parts) part.shown?.(pictured(), player.state);
 }

@@ -83,6 +83,7 @@ const more = (n) => (n > 0 ? `+${n} more` : "");
 
 const nameFont = `600 14px ${sans}`;
 const room = 148; // units for a name
+const late = 100; // versions or notifications, beyond which a client or a handler is behind
 const letters = 26; // the most letters of a name
 
 /** @param {Scene} scene @param {fold.Resource} res */
@@ -90,12 +91,21 @@ export function showWatchers(scene, res) {
   const { length: n } = scene.places.crowd;
   scene.text("watcher.n", n);
   scene.text("wire.n", counted(n, "stream"));
-  for (const lane of lanes(scene, "watchers")) showWatcher(scene, lane);
+  for (const lane of lanes(scene, "watchers")) showWatcher(scene, res, lane);
   showCrowd(scene, res);
 }
 
-/** @param {Scene} scene @param {Lane & { el: Element }} lane */
-function showWatcher(scene, { id, subject, shown, el }) {
+// unread returns by how many versions the client of a watcher is behind what the server has written to it, as far as the
+// log has it: only our own clients report what they read.
+/** @param {fold.Resource} res @param {fold.Subject} watcher */
+function unread({ subjects }, watcher) {
+  const name = nameOf(watcher);
+  const { rv = "0" } = subjects[`${name}-informer`] ?? subjects[name] ?? {};
+  return rv === "0" ? 0 : Number(watcher.rv) - Number(rv);
+}
+
+/** @param {Scene} scene @param {fold.Resource} res @param {Lane & { el: Element }} lane */
+function showWatcher(scene, res, { id, subject, shown, el }) {
   const capacity = subject.vars.capacity ?? 0;
   el.pipes ??= ["input", "result"].map((name) => part(el, `[data-queue="${name}"]`));
   for (const pipe of el.pipes) showPipe(scene, pipe, subject.queues[pipe.dataset.queue ?? ""], capacity, shown);
@@ -112,7 +122,10 @@ function showWatcher(scene, { id, subject, shown, el }) {
   const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
   say(title, called);
   widen(title, widthOf(called, nameFont) > room ? room : 0); // condensed if wider than the room
-  say(part(el, ".has"), subject.rv === "0" ? "" : `has ${subject.rv}`);
+  // a change or a bookmark that travels alone is not read yet, however far its version is
+  const behind = scene.streaming ? unread(res, subject) : 0;
+  mark(el, "late", behind > late);
+  say(part(el, ".has"), behind > late ? `${behind} behind` : subject.rv === "0" ? "" : `has ${subject.rv}`);
   const { boxes: { watcher: { X, Y, W, H } }, laneAxis, guest, wireX } = scene.geometry;
   const yours = scene.serving.has(id); // the client is the informer below
   mark(el, "yours", yours);
@@ -133,6 +146,7 @@ export function showListeners(scene) {
       showPipe(scene, part(el, `[data-queue="${name}"]`), subject.queues[name], 0, shown);
     }
     const { pending } = subject.queues;
+    mark(el, "late", (pending?.len ?? 0) > late);
     const calm = hangsOn(scene, subject) ? "pending 0" : "own informer"; // an informer that is not drawn
     say(part(el, '[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : calm);
   }

@@ -64,6 +64,7 @@ export class Scene {
     this.stale = false;
     this.named = ""; // the change that the sentence names
     this.now = 0; // log time, in ns
+    this.streaming = false; // whether more happens than can travel one by one
     /** @type {{ state: fold.State | null, resource: string }} */
     this.newest = { state: null, resource: "" };
     /** @type {import("./places.js").Places | null} */

@@ -43,6 +43,22 @@ func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) ins
 	return seen
 }
 
+// TestTheStreamNamesTheSlow lets, under a thousand changes a second, a client stop reading and a handler take 20 ms for
+// each call: the stage says of both how far they are behind.
+func TestTheStreamNamesTheSlow(t *testing.T) {
+	t.Parallel()
+	v := startViz(t)
+	p := openPage(t, v.URL)
+	p.live(t, v)
+	p.strike(t, "Escape")
+	for _, knob := range [][3]string{{"traffic.rate", "", "1000"}, {"handler.delay", "observer", "20ms"},
+		{"line.stall", "listwatch-scheduler", "true"}} {
+		post(t, v.URL+"/viz/knobs", map[string]string{"name": knob[0], "target": knob[1], "value": knob[2]})
+	}
+	p.until(t, `$$('.late > .has, .late > [data-queue="pending"] .num').filter((el) => / behind|pending \d{3}/
+		.test(el.textContent) && el.checkVisibility({ visibilityProperty: true })).length === 2`)
+}
+
 // TestTheStageCanBeLookedInto inspects all parts of the stage with one program and one browser.
 func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Parallel()
