@@ -41,7 +41,7 @@ func podOf(obj any) *corev1.Pod {
 	return pod
 }
 
-// deletionsOn returns a handler that calls gone with the key of each pod deleted from a node, and of a deleted pod
+// deletionsOn returns a handler that calls gone(key) for each pod deleted from a node, and for a deleted pod
 // whose node is unknown.
 func deletionsOn(node string, gone func(key string)) cache.ResourceEventHandler {
 	return cache.FilteringResourceEventHandler{
@@ -102,7 +102,7 @@ func follow(ctx context.Context, pods typed.PodInterface, all func([]corev1.Pod)
 	})
 }
 
-// watchFrom passes the events after a version to one. It returns the last version, "" after a 410.
+// watchFrom calls one(event) for all after a version. It returns the last version, "" after a 410.
 func watchFrom(ctx context.Context, pods typed.PodInterface, version string, one func(watch.Event)) (string, error) {
 	w, err := pods.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
