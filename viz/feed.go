@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// feedBatch is the most records of one frame. A feed that is further behind gets several frames at once.
+	// feedBatch is the maximum number of records in one frame. A feed further behind gets several frames at once.
 	feedBatch = 2048
 	// bookmarkPeriod is how long a feed may be silent.
 	bookmarkPeriod = time.Second

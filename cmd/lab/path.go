@@ -46,7 +46,7 @@ func path(ctx context.Context, root string, args []string, out io.Writer) error 
 		if i := slices.IndexFunc(steps, func(l lab.Lab) bool { return one || l.State(root) == lab.Open }); i >= 0 {
 			return next(ctx, root, steps[i], out)
 		}
-		fmt.Fprintln(out, "No step is open. go run ./cmd/lab path check looks at all; go run ./cmd/viz runs your machine.")
+		fmt.Fprintln(out, "No step is open. go run ./cmd/lab path check checks all; go run ./cmd/viz runs it.")
 		return nil
 	case args[0] == "check":
 		return checkSteps(ctx, root, steps, out)

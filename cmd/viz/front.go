@@ -187,8 +187,8 @@ func (l lentListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's own are megabytes,
-// with which the server would notice only after thousands of events that a watcher does not read.
+// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's default buffers
+// hold megabytes: with them, a watcher could leave thousands of events unread before the server noticed.
 const socketBuffer = 4 << 10
 
 // feedBuffer is the size of the socket buffer towards a page. A record that waits in it is old when the page reads it.

@@ -122,8 +122,8 @@ func newAct(t told) (*act, error) {
 	return a, nil
 }
 
-// indexOf returns the index of a moment of pods, or of no resource, among the records: preferably about the object key,
-// except for a highest counter; or -1 if there is none.
+// indexOf returns the index of the record that moment names, or -1. Only records of pods, or of no resource, count.
+// With "^" it is the record with the highest counter; otherwise the first one about key, or else the first match.
 func indexOf(records []probe.Record, moment, key string) int {
 	moment, highest := strings.CutSuffix(moment, "^")
 	moment, subject, _ := strings.Cut(moment, "@")

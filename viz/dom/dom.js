@@ -57,7 +57,7 @@ export function mark(el, name, on) {
   if (el.classList.contains(name) !== on) el.classList.toggle(name, on);
 }
 
-// label sets the tooltip and the accessible name of a part of the drawing, which has its own title element.
+// label sets the tooltip and the accessible name of a part of the drawing that contains a title element.
 /** @param {Element} el @param {string} text */
 export function label(el, text) {
   put(el, "aria-label", text);

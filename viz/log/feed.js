@@ -49,8 +49,8 @@ export class Feed {
     if (!this.closed) this.read();
   }
 
-  // read lists the log if necessary, then reads the stream after that, until the next call of read. A broken stream is
-  // resumed; a refused one begins again with a list.
+  // read lists the log if necessary, then reads the records that follow, until read is called again or the feed ends.
+  // It resumes a broken stream; if the stream is refused, it lists again.
   async read() {
     this.end();
     const mine = (this.source = new AbortController());

@@ -108,7 +108,8 @@ type grip struct {
 var grips = map[string]grip{
 	"etcd.restart":  {70, 130, "M-6 4A7 7 0 1 1 0 7M-9 0L-6 5L-2 1", "", 0, [2]float64{70, 252}, "mid"},
 	"ring.capacity": {550, 228, "M-6 -6L6 6M-6 0V-6H0M6 0V6H0", "", -1, [2]float64{568, 268}, "right"},
-	"line.drop":     {174, 26, "M1 -6H3A6 6 0 0 1 3 6H1ZM1 -3H-4M1 3H-4M9 0H13", "", 0, [2]float64{guest.X + 8, guest.Y + 31}, ""},
+	"line.drop": {174, 26, "M1 -6H3A6 6 0 0 1 3 6H1ZM1 -3H-4M1 3H-4M9 0H13", "", 0,
+		[2]float64{guest.X + 8, guest.Y + 31}, ""},
 	"line.stall": {205, 26, "M-9 0Q0 -10 9 0Q0 10 -9 0ZM-2 0A2 2 0 1 0 2 0A2 2 0 1 0 -2 0",
 		"M-9 -1Q0 9 9 -1M-6 3L-8 6M0 5V9M6 3L8 6", 0, [2]float64{guest.X + 8, guest.Y + 31}, ""},
 	"handler.delay": {97, 26, "M-2 -9V9M2 -9V9", "", 1, [2]float64{48, 9}, "mid"},

@@ -259,7 +259,7 @@ export class Planner {
 
   get moves() { return this.air?.moves ?? []; }
 
-  // travelling returns the moving tokens, in whole units.
+  // travelling returns the moving tokens, with coordinates in whole units.
   travelling() {
     const whole = (/** @type {Spot} */ at) => at.map(Math.round);
     return this.moves.map((m) => ({

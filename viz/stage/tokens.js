@@ -1,5 +1,5 @@
-// Tokens: the look and the name of an event. The shape shows its type, the colour its fate. Each shape has a sign
-// inside, so that no viewer depends on colour.
+// Tokens: the look and the name of an event. The shape shows its type, the colour its fate. Most shapes have a
+// sign inside, the others an outline of their own, so that no viewer depends on colour.
 
 import { squeeze } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";

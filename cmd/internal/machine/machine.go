@@ -97,8 +97,8 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	return nil
 }
 
-// run runs until ctx is done or something essential breaks, and then returns nil; or until a viewer turns a switch, and
-// then returns the options of the next run. All goroutines of the run have ended by then.
+// run runs until ctx is done, something essential breaks, or a viewer turns a switch. next has the options of the run
+// after a turned switch, and is otherwise nil. All goroutines of the run have ended by then.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
 	clocks, stopClocks := StartClocks()

@@ -21,9 +21,11 @@ func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 	tree := os.DirFS("../../..")
 	for _, number := range []struct{ file, constant, text, about, besides string }{
 		{"chapters/06-cacher/time_budget.go", `maxBudget += 100 \* time\.Millisecond`, "100 ms",
-			"budget|wait|evict|slow|delay|later|holds|event", "the recordings whose sentences have it: make recordings"},
-		{"chapters/06-cacher/time_budget.go", `refreshPerSecond += 50 \* time\.Millisecond`, "50 ms", "budget|second", ""},
-		{"chapters/10-deltafifo/the_real_fifo.go", `defaultBatchSize = 1000\n`, "2000", "delta|queue|item", "(two batches)"},
+			"budget|wait|evict|slow|delay|later|holds|event", "the recordings that have it: make recordings"},
+		{"chapters/06-cacher/time_budget.go", `refreshPerSecond += 50 \* time\.Millisecond`, "50 ms",
+			"budget|second", ""},
+		{"chapters/10-deltafifo/the_real_fifo.go", `defaultBatchSize = 1000\n`, "2000",
+			"delta|queue|item", "(two batches)"},
 	} {
 		line, about := regexp.MustCompile(`\b`+number.text+`\b`), regexp.MustCompile(number.about)
 		var places []string
@@ -43,7 +45,7 @@ func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 		}
 		assert.True(t, len(places) > 3, "only %v repeat %s", places, number.text)
 		source := require.Value(fs.ReadFile(tree, number.file))(t)
-		assert.True(t, regexp.MustCompile(number.constant).Match(source),
-			"%s no longer has %q; change it in %s %s", number.file, number.text, strings.Join(places, " "), number.besides)
+		assert.True(t, regexp.MustCompile(number.constant).Match(source), "%s no longer has %q; change it in %s %s",
+			number.file, number.text, strings.Join(places, " "), number.besides)
 	}
 }

@@ -368,7 +368,7 @@ func (r *repo) declares(file, symbol string) error {
 	text, err := fs.ReadFile(r, file)
 	declares := regexp.MustCompile(`(?m)^ *(?:export )?(?:async )?(?:function\*?|class|const|let) ` + owner + `\b`)
 	has := regexp.MustCompile(`(?m)^  (?:async |get )?` + member + `\(.*\{`)
-	if err == nil && !(declares.Match(text) && (member == "" || has.Match(text))) {
+	if err == nil && (!declares.Match(text) || member != "" && !has.Match(text)) {
 		return fmt.Errorf("%s is not declared in %s", symbol, file)
 	}
 	return nil

@@ -129,7 +129,7 @@ func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// Validate checks the numbers and the template, and that the selector matches the template's labels.
+// Validate checks the counts and the template, and that the selector matches the template's labels.
 func (WorkloadStrategy) Validate(obj runtime.Object) field.ErrorList {
 	w, path := workloadOf(obj), field.NewPath("spec")
 	problems := slices.Concat(

@@ -164,7 +164,7 @@ var EventFields = eventFields("regarding.", "reportingController")
 // EventV1Fields are the selectable fields of events in events.k8s.io/v1.
 var EventV1Fields = eventFields("involvedObject.", "reportingComponent", "source")
 
-// eventFields returns the names of an event's fields, except names with a prefix and some others.
+// eventFields returns the names of an event's selectable fields, except those that begin with prefix and others.
 func eventFields(prefix string, others ...string) (names []string) {
 	_, all, _ := EventAttrs(&corev1.Event{}) // the error is only for other types
 	for name := range all.(fields.Set) {

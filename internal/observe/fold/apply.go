@@ -90,8 +90,8 @@ func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 	keepArgs(sub.Vars, info, r)
 }
 
-// has reports whether a record sets the subject's version. A watcher's client has a version when its frame is written. A
-// reflector reports the newest version that it has received; a resync hands its informer older versions again.
+// has reports whether a record sets the subject's version. A watcher's client has a version when its frame is written.
+// A reflector reports the newest version that it has received; a resync hands its informer older versions again.
 func (sub *Subject) has(info *Point) bool {
 	if sub.Kind == "watcher" {
 		return info.Name == "FrameWritten"

@@ -314,7 +314,7 @@ func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (end
 	for range walkRounds {
 		w.Step(next)
 		moved := 0
-		for look := 0; moved < walkGrace && (look < walkLooks || look < walkWait && it.inFront(&status) == nil); look++ {
+		for n := 0; moved < walkGrace && (n < walkLooks || n < walkWait && it.inFront(&status) == nil); n++ {
 			if err := routine.Sleep(ctx, clock.RealClock{}, walkTick); err != nil {
 				return "", err
 			}

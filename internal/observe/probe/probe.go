@@ -48,7 +48,7 @@ func (p *Probe) Resource(name string) *Probe {
 	return &Probe{log: p.log, resource: name, subject: p.subject}
 }
 
-// Subject returns a probe for one subject of several of a kind: watcher "w3", listener "l1", cacher "cacher".
+// Subject returns a probe for a single subject, such as watcher "w3", listener "l1" or cacher "cacher".
 func (p *Probe) Subject(id string) *Probe {
 	if p == nil {
 		return nil

@@ -33,7 +33,7 @@ type Flight struct {
 	Log      *probe.Log
 	Dir      string
 	Switches map[string]string
-	// Keyframe returns a picture at or before a record, from which the recording can begin, or an error if there is none.
+	// Keyframe returns a picture at or before a record, from which the recording can begin, or an error without one.
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Breaches returns the breaches found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach

@@ -45,7 +45,7 @@ type verdict struct {
 
 	at    occasion
 	least int // the number of matches for a finding, if a single one may be an accident
-	// find returns the rest of a sentence that begins with the client's name, or "" if the client does not have the habit.
+	// find returns the rest of a sentence that begins with the client's name, or "" if it does not have the habit.
 	find func(c *judged) string
 }
 

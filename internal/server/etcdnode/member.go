@@ -99,7 +99,7 @@ func (e *Etcd) start(ctx context.Context) error {
 	return nil
 }
 
-// serve runs until stop. Serve returns the error of a stopped server.
+// serve runs until stop. It ignores the error that Serve returns if stop comes first.
 func (m *member) serve(context.Context) { _ = m.grpc.Serve(m.pipe) }
 
 func (m *member) awaitReady(ctx context.Context) error {

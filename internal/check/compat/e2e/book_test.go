@@ -240,8 +240,9 @@ const illegible = `(async () => {
 	const small = [...inner.querySelectorAll(".ground text")].filter((el) =>
 		el.checkVisibility({ visibilityProperty: true }) && meets(el.getBoundingClientRect()) &&
 		parseFloat(getComputedStyle(el).fontSize) * el.getScreenCTM().a < 9).map((el) => el.textContent);
-	const { left, right, top, bottom } = inner.querySelector('[data-station="' + station + '"]').getBoundingClientRect();
-	const whole = left >= place.left - 1 && right <= place.right + 1 && top >= place.top - 1 && bottom <= place.bottom + 1;
+	const box = inner.querySelector('[data-station="' + station + '"]').getBoundingClientRect();
+	const whole = box.left >= place.left - 1 && box.right <= place.right + 1 && box.top >= place.top - 1
+		&& box.bottom <= place.bottom + 1;
 	return whole ? small : [station + " is cut", ...small];
 })()`
 

@@ -180,8 +180,8 @@ func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 		p.mouse(t, at.X, at.Y, at.X+by*at.Scale/2, at.X+by*at.Scale)
 		p.until(t, `!$("#undo").hidden`)
 	}
-	for _, size := range []look{looks[1], {"large", 1440, 900, "dark", "reduce"}, {"phone", 390, 844, "light", "reduce"},
-		looks[0]} {
+	for _, size := range []look{looks[1], {"large", 1440, 900, "dark", "reduce"},
+		{"phone", 390, 844, "light", "reduce"}, looks[0]} {
 		p.do(t, size.wear(1))
 		p.none(t, "hands in "+size.name, handsOnStage+`(8)`)
 	}
