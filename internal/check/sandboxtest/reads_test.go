@@ -62,7 +62,7 @@ var reads = map[string][]read{
 	"WATCH `N` absent or `false`": {{query: "?watch=1&resourceVersion=VERSION", code: 200,
 		says: `"c"`}},
 	"WATCH `N`, newer than the server absent or `false`": {{query: "?watch=1&resourceVersion=FUTURE", code: 200}},
-	"WATCH `N`, after which an event may be missing in the ring absent or `false`": {{
+	"WATCH `N`, after which the ring may lack an event absent or `false`": {{
 		query: "?watch=1&resourceVersion=1", code: 200, says: `"code":410`}},
 	"WATCH `N` `true`":      {{query: "?watch=1&resourceVersion=VERSION" + state, code: 200, says: `"a"`}},
 	"WATCH `\"\"` `false`":  {{query: "?watch=1" + events, code: 200}},
