@@ -23,8 +23,8 @@ export class Hands {
     this.stage = stage;
     /** @type {HTMLElement | null} */
     this.moved = null; // the hand that the viewer moves
-    this.by = 0; // how many values it is moved
-    this.from = NaN; // how far from the middle its drag began
+    this.by = 0; // the number of values by which it is moved
+    this.from = NaN; // the distance from the middle at which its drag began
     this.bind();
   }
 
