@@ -357,9 +357,15 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		go func() { told <- w.Play(t.Context(), "everything", w.everything) }()
 		time.Sleep(505 * time.Millisecond) // a moment between two beats of the story and two writes of the traffic
 		synctest.Wait()
+		select {
+		case err := <-told:
+			t.Fatalf("the story is over before the reset: mend the step that fails in everything: %v", err)
+		default:
+		}
 		w.log.Gate().Hold()
 		time.Sleep(time.Second)
-		assert.Fails(t, w.Play(t.Context(), "another", w.everything), apierrors.IsConflict, "another story")
+		another := w.Play(t.Context(), "another", func(*Run) error { return nil }) // writes nothing: the gate is closed
+		assert.Fails(t, another, apierrors.IsConflict, "another story")
 		_, err := w.Reset(t.Context())
 		assert.NoError(t, err)
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {
