@@ -11,12 +11,12 @@ override SITE_URL := $(SITE_URL:%/=%)
 RACE     ?=
 RECIPE   ?=
 ARGS     ?=
-INIT     ?= $(if $(RECIPE),docs/recipes/$(RECIPE).dlv)
+INIT     ?= $(if $(RECIPE),docs/debugger/$(RECIPE).dlv)
 # A dlv on the PATH, if it knows this Go: delve 1.26 knows Go up to 1.26. Otherwise the pinned one.
 DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.\([0-9]*\).*/\1/p')" -ge \
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
 BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
-DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/recipes/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
+DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/debugger/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
 # PHASES of `make test`: each runs, whatever another has found. What is only stale is told first, with the command that
 # writes it.
 PHASES   := fresh race plain compat recipes browser
@@ -157,7 +157,7 @@ bench: ## benchmarks, side by side with the real thing where there is one
 	cd internal/check/compat && $(GO) test -run '^$$' -bench . -benchmem ./... > $(CURDIR)/bin/bench.txt
 	$(GO) tool $(TOOLS) benchstat -col /side bin/bench.txt
 
-debug: ## a recipe of docs/recipes or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
+debug: ## a recipe of docs/debugger or a chapter's tests in the debugger: make debug RECIPE=slow-watcher, CHAPTER=06-cacher RUN=TestName INIT=file
 	$(GO) $(if $(findstring chapters,$(DEBUGGED)),test -c,build) -gcflags='listwatch/...=-N -l' -o $(BINARY) $(firstword $(DEBUGGED))
 	$(DLV) exec $(BINARY) --allow-non-terminal-interactive=true --wd $(firstword $(DEBUGGED)) $(if $(INIT),--init $(INIT)) \
 	  -- $(wordlist 2,99,$(DEBUGGED)) $(ARGS)

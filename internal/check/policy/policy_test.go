@@ -162,7 +162,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the configurations of editors instead of comparing them")
 
-// recipe is a file of docs/recipes, in the terms of an editor's configuration. Test is "" if Args are a program's.
+// recipe is a file of docs/debugger, in the terms of an editor's configuration. Test is "" if Args are a program's.
 type recipe struct {
 	Name, Folder, Test string
 	Args               []string
@@ -172,7 +172,7 @@ type recipe struct {
 func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
 	const root = "../../.."
 	var recipes []recipe
-	for _, file := range require.Value(filepath.Glob(root + "/docs/recipes/*.dlv"))(t) {
+	for _, file := range require.Value(filepath.Glob(root + "/docs/debugger/*.dlv"))(t) {
 		_, line, _ := strings.Cut(string(require.Value(os.ReadFile(file))(t)), "\n# debug ")
 		line, _, _ = strings.Cut(line, "\n")
 		words := strings.Fields(line)

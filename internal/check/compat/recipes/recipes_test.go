@@ -19,7 +19,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// recipe is one file of docs/recipes.
+// recipe is one file of docs/debugger.
 type recipe struct {
 	name   string
 	pkg    string   // "./chapters/06-cacher"
@@ -29,15 +29,15 @@ type recipe struct {
 
 const running = "./cmd/viz" // the package of recipes that debug the whole program
 
-// recipes reads all recipes in docs/recipes.
+// recipes reads all recipes in docs/debugger.
 func recipes(t *testing.T) []recipe {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root(t), "docs", "recipes", "*.dlv"))
+	files, err := filepath.Glob(filepath.Join(root(t), "docs", "debugger", "*.dlv"))
 	require.True(t, err == nil && len(files) >= 9, "%d recipes, %v", len(files), err)
 	var all []recipe
 	for _, file := range files {
 		r := recipe{name: strings.TrimSuffix(filepath.Base(file), ".dlv")}
-		for line := range strings.Lines(read(t, "docs", "recipes", filepath.Base(file))) {
+		for line := range strings.Lines(read(t, "docs", "debugger", filepath.Base(file))) {
 			r.read(strings.TrimSpace(line))
 		}
 		if r.pkg == "" || r.stops == "" || !slices.ContainsFunc(r.script, func(line string) bool {
@@ -159,7 +159,7 @@ func stopped(t *testing.T, v *program.Viz) time.Duration {
 func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 	page := read(t, "docs", "DEBUGGING.md")
 	for _, r := range recipes(t) {
-		row := fmt.Sprintf("| [%s](recipes/%s.dlv) |", r.name, r.name)
+		row := fmt.Sprintf("| [%s](debugger/%s.dlv) |", r.name, r.name)
 		_, rest, found := strings.Cut(page, row)
 		line, _, _ := strings.Cut(rest, "\n")
 		assert.True(t, found && strings.Contains(line, "| `"+r.stops+"` |"), "no row %s… with `%s`", row, r.stops)
