@@ -5,7 +5,7 @@
 //   - kubernetes: the go.mod of the real kube-apiserver and kube-scheduler; only the heavy form of tests builds them.
 //   - upstream_test.go: every "Upstream:" line leads to an existing declaration; constants_test.go: our numbers are
 //     upstream's.
-//   - upstream: our server half and client half compared with the real ones, in tests and benchmarks; the program
+//   - sidebyside: our server half and client half compared with the real ones, in tests and benchmarks; the program
 //     compared with the real client-go.
 //   - kubectl: whole sessions, output by output, with both kubectls.
 //   - program: starts programs for tests.

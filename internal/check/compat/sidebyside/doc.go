@@ -1,4 +1,4 @@
-// Package upstream compares this project with what it rewrites: k8s.io/apiserver and client-go, at the versions in
+// Package sidebyside compares this project with what it rewrites: k8s.io/apiserver and client-go, at the versions in
 // go.mod.
 //
 // Our server half and apiserver's run over one embedded etcd and the same keys, or over one stream of events. In
@@ -12,4 +12,4 @@
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them next to each other. Everything is
 // in test files: no package imports this one.
-package upstream
+package sidebyside
