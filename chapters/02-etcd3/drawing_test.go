@@ -14,7 +14,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 )
 
@@ -47,7 +47,7 @@ func TestTheDrawingOfTheRollIsOfThisStore(t *testing.T) {
 		sent := w.next()
 		require.Equal(t, 2, len(sent))
 
-		d := drawing.New("../01-storage/roll.svg", 300)
+		d := chapterdrawing.New("../01-storage/roll.svg", 300)
 		d.Text(16, 24, "soft", "version")
 		d.Text(100, 24, "soft", "key")
 		d.Text(312, 24, "soft", "value after the write")
@@ -123,7 +123,7 @@ func TestTheDrawingOfDecodingIsOfThisStore(t *testing.T) {
 		for _, name := range names {
 			create(t, quick, pod("decoded-"+name, ""))
 		}
-		d := drawing.New("decoding.svg", 306)
+		d := chapterdrawing.New("decoding.svg", 306)
 		d.Text(16, 24, "soft", "five events, as etcd sent them")
 		d.Text(624, 24, "end soft", "leave")
 		at := func(when time.Duration) int { return 90 + int(when*100/time.Second) }

@@ -19,7 +19,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -303,7 +303,7 @@ func TestTheDrawingOfTheRoundsIsOfThisReflector(t *testing.T) {
 		}
 		asked := strings.Split(s.log(), "\n")
 		require.True(t, len(asked) == len(got), "asked %q", asked)
-		d := drawing.New("rounds.svg", 322)
+		d := chapterdrawing.New("rounds.svg", 322)
 		d.Text(16, 24, "soft", "when")
 		d.Text(76, 24, "soft", "the request")
 		d.Text(250, 24, "soft", "what comes")

@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 )
 
@@ -63,7 +63,7 @@ func TestTheDrawingOfPathCopyingIsOfThisTree(t *testing.T) {
 	all := len(nodes)
 	count(newRoot, nodes)
 
-	d := drawing.New("path-copying.svg", 380)
+	d := chapterdrawing.New("path-copying.svg", 380)
 	d.Text(16, 24, "bold", "before")
 	d.Text(624, 24, "end bold", "after a write of default/p0800")
 	across := func(n, i int) int { return 20 + (i*2+1)*450/(n*2) } // the middle of box i of n
@@ -126,14 +126,14 @@ func count(n node, seen map[uintptr]bool) {
 // The drawing of who may resume, once for each of six capacities: each version is asked for, and the answer is what is
 // drawn.
 func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
-	d := drawing.New("who-may-resume.svg", 252)
+	d := chapterdrawing.New("who-may-resume.svg", 252)
 	for capacity := 1; capacity <= 6; capacity++ {
 		d.Pose("slots of the ring", capacity, 4, func() { drawRing(t, d, capacity) })
 	}
 	d.Check(t)
 }
 
-func drawRing(t *testing.T, d *drawing.Drawing, capacity int) {
+func drawRing(t *testing.T, d *chapterdrawing.Drawing, capacity int) {
 	f := newFixture(t, capacity)
 	f.list(3)
 	events := []uint64{4, 9, 12, 13, 15}
@@ -193,7 +193,7 @@ func TestTheDrawingOfTheOvertakenReaderIsOfThisRing(t *testing.T) {
 	f.must(err)
 	reader := interval.source.(*historySource)
 
-	d := drawing.New("overtaken.svg", 336)
+	d := chapterdrawing.New("overtaken.svg", 336)
 	d.Text(16, 22, "soft", "A ring of %d events. The reader holds no lock.", f.Snapshot().Capacity)
 	at := func(position int) int { return 24 + position*9/4 }
 	frame := func(y int, says string, args ...any) {

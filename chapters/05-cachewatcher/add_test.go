@@ -17,7 +17,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 )
 
@@ -246,7 +246,7 @@ func BenchmarkEncode(b *testing.B) {
 
 // The drawing of the two questions: each row is one event that a watcher of app=x is handed.
 func TestTheDrawingOfTheTwoQuestionsIsOfThisWatcher(t *testing.T) {
-	d := drawing.New("two-questions.svg", 262)
+	d := chapterdrawing.New("two-questions.svg", 262)
 	d.Text(16, 24, "soft", "the object before")
 	d.Text(190, 24, "soft", "the object now")
 	d.Text(400, 24, "soft", "a watcher of app=x sends")

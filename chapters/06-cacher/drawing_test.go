@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	watchcache "listwatch/chapters/04-watchcache"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 )
 
 // The drawing of the budget over two events: three watchers that do not keep up, of which none to three have stopped
 // reading; a look every five milliseconds.
 func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
-	d := drawing.New("budget.svg", 366)
+	d := chapterdrawing.New("budget.svg", 366)
 	for n := range 4 {
 		d.Pose("watchers that have stopped reading", n, 1, func() {
 			run(t, nil, func(f *fixture) { drawBudget(d, f, []int{1, 2, 0}[:n]) })
@@ -28,7 +28,7 @@ func TestTheDrawingOfTheBudgetIsOfThisDispatcher(t *testing.T) {
 }
 
 // drawBudget draws what happens if some of three watchers have stopped reading.
-func drawBudget(d *drawing.Drawing, f *fixture, stopped []int) {
+func drawBudget(d *chapterdrawing.Drawing, f *fixture, stopped []int) {
 	const (
 		step   = 5 * time.Millisecond
 		second = 340 * time.Millisecond // when the other event comes
@@ -115,7 +115,7 @@ func drawBudget(d *drawing.Drawing, f *fixture, stopped []int) {
 // The drawing of a watch that begins: the same change, once between choosing the place in the ring and registering,
 // once after both. The first is what would happen without the lock, played by hand.
 func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
-	d := drawing.New("watch-begins.svg", 346)
+	d := chapterdrawing.New("watch-begins.svg", 346)
 	for _, locked := range []bool{false, true} {
 		run(t, nil, func(f *fixture) {
 			rv := f.create("default/a")
@@ -150,7 +150,7 @@ func TestTheDrawingOfTheLockIsOfThisCacher(t *testing.T) {
 }
 
 // drawLanes draws the goroutine that begins the watch above, and the one that writes into the cache below.
-func drawLanes(d *drawing.Drawing, locked bool, rv, first, next string, got []string) {
+func drawLanes(d *chapterdrawing.Drawing, locked bool, rv, first, next string, got []string) {
 	y, title, write := 24, "Without the lock", 250
 	if locked {
 		y, title, write = 200, "With the lock", 420

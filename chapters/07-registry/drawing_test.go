@@ -5,13 +5,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 )
 
 // The drawing of the two updates: between the read of the first client and its write comes the other's.
 func TestTheDrawingOfTheTwoUpdatesIsOfThisStore(t *testing.T) {
-	d := drawing.New("two-updates.svg", 372)
+	d := chapterdrawing.New("two-updates.svg", 372)
 	d.Text(16, 24, "soft", "A client updates a pod. Another one writes while its function runs.")
 	for i, named := range []bool{false, true} {
 		w := newWorld(t)

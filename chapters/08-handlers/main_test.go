@@ -28,7 +28,7 @@ import (
 	"listwatch/internal/check/apitest"
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/kube/scheme"
@@ -172,7 +172,7 @@ func TestTheDrawingOfAStreamIsOfThisServer(t *testing.T) {
 		assert.True(t, response.Header.Get("Content-Type") == "application/json" &&
 			slices.Equal(response.TransferEncoding, []string{"chunked"}), "got %v %v", response.Header,
 			response.TransferEncoding)
-		d := drawing.New("stream.svg", 216)
+		d := chapterdrawing.New("stream.svg", 216)
 		at := func(second float64) int { return 40 + int(second*9.4) }
 		d.Text(16, 24, "", "GET …/pods?watch=1&timeoutSeconds=60")
 		d.Path("way", "M%d 104H%d", at(0), at(60))

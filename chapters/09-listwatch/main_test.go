@@ -26,7 +26,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/routine"
 	"listwatch/internal/server/pipenet"
@@ -226,7 +226,7 @@ func TestTheDrawingOfTheMissingQueueIsOfThisClient(t *testing.T) {
 		w.Stop()
 		require.Equal(t, before, after, "frames that the server has written in an hour without a reader")
 
-		d := drawing.New("no-queue.svg", 236)
+		d := chapterdrawing.New("no-queue.svg", 236)
 		box := func(x, width int, kind, name, says string) {
 			d.In(kind, func() { d.Box(x, 60, width, 66, "wall") })
 			d.Text(x+width/2, 44, "mid soft", "%s", name)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/require"
 )
 
@@ -28,7 +28,7 @@ func TestTheDrawingOfTheBatchesIsOfThisQueue(t *testing.T) {
 		must(q.Add(pod(fmt.Sprintf("p%04d", i), 7)))
 	}
 
-	d := drawing.New("batches.svg", 204)
+	d := chapterdrawing.New("batches.svg", 204)
 	x, n := 16, 0
 	cell := func(text string) {
 		width := 14 + 8*len(text)
@@ -90,7 +90,7 @@ func isLocked(f *commonFIFO) bool {
 // The drawing of a relist: what each queue makes of the same list, who reads the consumer's store, and when the queue
 // is locked.
 func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
-	d := drawing.New("relist.svg", 354)
+	d := chapterdrawing.New("relist.svg", 354)
 	d.Text(16, 22, "soft", "The store has a, b and c; the list has a, c and d. Who compares, under which lock?")
 	for i, real := range []bool{false, true} {
 		store := &spied{consumer: newConsumer("a", "b", "c")}

@@ -19,7 +19,7 @@ import (
 
 	deltafifo "listwatch/chapters/10-deltafifo"
 	"listwatch/internal/check/assert"
-	"listwatch/internal/check/drawing"
+	"listwatch/internal/check/chapterdrawing"
 	"listwatch/internal/check/probetest"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
@@ -341,7 +341,7 @@ func TestTheDrawingOfTheIndexIsOfThisStore(t *testing.T) {
 	for _, p := range []struct{ name, node string }{{"a", "n1"}, {"b", "n1"}, {"c", "n2"}} {
 		require.NoError(t, c.Add(pod("default", p.name, p.node, 5)))
 	}
-	d := drawing.New("index.svg", 296)
+	d := chapterdrawing.New("index.svg", 296)
 	frame := func(x int, says string) {
 		d.Text(x, 24, "bold", "%s", says)
 		d.Text(x, 56, "soft", "items")
