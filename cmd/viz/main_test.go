@@ -22,7 +22,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/eventually"
-	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/check/recordingbombs"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
@@ -231,7 +231,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	three := t.TempDir() // the data folder of an older program that ran three nodes
 	require.NoError(t, os.MkdirAll(filepath.Join(three, "etcd-1", "member"), 0o700))
 	greedy := filepath.Join(t.TempDir(), "greedy.gz") // a recording that would take more memory than there is
-	require.NoError(t, os.WriteFile(greedy, recordingtest.All[0].File(), 0o600))
+	require.NoError(t, os.WriteFile(greedy, recordingbombs.All[0].File(), 0o600))
 	type refusal struct {
 		name   string
 		args   []string
@@ -264,7 +264,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 		{"export over files", []string{"-export", filepath.Dir(file)}, exitError, "and not an export"},
 		{"record nowhere", append(free, "-record", filepath.Join(file, "x")), exitError, "-record"},
 		{"kubeconfig nowhere", append(free, "-kubeconfig", filepath.Join(file, "x")), exitError, "-kubeconfig: open "},
-		{"a greedy recording", append(free, "-replay", greedy), exitError, recordingtest.All[0].Refusal},
+		{"a greedy recording", append(free, "-replay", greedy), exitError, recordingbombs.All[0].Refusal},
 	}
 	for _, pair := range [][2]string{{"-data-dir", "-etcd-endpoints"}, {"-record", "-replay"}, {"-replay", "-data-dir"},
 		{"-replay", "-etcd-endpoints"}, {"-replay", "-export"}, {"-export", "-etcd-endpoints"},

@@ -20,7 +20,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/bubble"
-	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/check/recordingbombs"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/fold"
 	"listwatch/internal/observe/probe"
@@ -212,7 +212,7 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 
 // TestAGreedyRecordingIsRefusedBeforeItTakesMemory reads small files that would become large pictures.
 func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
-	for _, greedy := range recordingtest.All {
+	for _, greedy := range recordingbombs.All {
 		t.Run(greedy.Name, func(t *testing.T) {
 			file := greedy.File()
 			runtime.GC()

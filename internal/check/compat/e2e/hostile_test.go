@@ -16,7 +16,7 @@ import (
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
-	"listwatch/internal/check/recordingtest"
+	"listwatch/internal/check/recordingbombs"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/probe"
 )
@@ -138,7 +138,7 @@ func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	v = startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	for i, greedy := range append(slices.Clone(recordingtest.All), recordingtest.LongTexts) {
+	for i, greedy := range append(slices.Clone(recordingbombs.All), recordingbombs.LongTexts) {
 		if i%3 > 0 && !full {
 			continue
 		}

@@ -1,6 +1,6 @@
-// Package recordingtest makes recordings that would take far more memory than their files, as written by an attacker or
-// a broken disk.
-package recordingtest
+// Package recordingbombs makes recordings that, like zip bombs, would take far more memory than their files, as written
+// by an attacker or a broken disk.
+package recordingbombs
 
 import (
 	"bytes"
