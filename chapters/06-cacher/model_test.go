@@ -20,7 +20,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/rules"
-	"listwatch/internal/observe/rules/history"
+	"listwatch/internal/observe/rules/expectedevents"
 )
 
 // The one thing that all of this is for: whatever happens, what a watcher sees is the history of the storage after its
@@ -41,7 +41,7 @@ var steps = []string{
 	"expire", "compact", "progress", "wait",
 }
 
-func (f *fixture) play(h *history.History, script []step) string {
+func (f *fixture) play(h *expectedevents.History, script []step) string {
 	var subjects []*subject
 	for _, s := range script {
 		switch s.Do {
@@ -87,7 +87,7 @@ func (f *fixture) play(h *history.History, script []step) string {
 	return f.verdict(h, subjects)
 }
 
-func (f *fixture) verdict(h *history.History, subjects []*subject) string {
+func (f *fixture) verdict(h *expectedevents.History, subjects []*subject) string {
 	for _, s := range subjects {
 		s.read(1 << 20)
 		if fault := s.check(h); fault != "" {
@@ -107,14 +107,14 @@ func (f *fixture) verdict(h *history.History, subjects []*subject) string {
 }
 
 // recent returns the n-th last version, counted round among the last six; 0 if there are none.
-func recent(h *history.History, n int) uint64 {
+func recent(h *expectedevents.History, n int) uint64 {
 	if len(*h) == 0 {
 		return 0
 	}
 	return (*h)[len(*h)-1-n%min(len(*h), 6)].RV
 }
 
-func (f *fixture) write(h *history.History, s step) {
+func (f *fixture) write(h *expectedevents.History, s step) {
 	id := []string{"default/a", "default/b", "kube-system/a", "kube-system/c"}[s.A%4]
 	now := fmt.Sprintf("app=%d node=n%d", s.B%2, s.B%3)
 	var rv string
@@ -133,7 +133,7 @@ func (f *fixture) write(h *history.History, s step) {
 }
 
 // subscribe begins a watch: from a little while ago, or with the state, be it any or the newest.
-func (f *fixture) subscribe(h *history.History, s step) *subject {
+func (f *fixture) subscribe(h *expectedevents.History, s step) *subject {
 	out := &subject{question: ask(s), initial: s.Do == "watch state"}
 	switch {
 	case !out.initial:
@@ -150,7 +150,7 @@ func (f *fixture) subscribe(h *history.History, s step) *subject {
 	return out
 }
 
-func (f *fixture) open(h *history.History, s *subject) {
+func (f *fixture) open(h *expectedevents.History, s *subject) {
 	if s.initial && s.asks.ResourceVersion == "" {
 		s.least = recent(h, 0)
 	}
@@ -164,7 +164,7 @@ func (f *fixture) open(h *history.History, s *subject) {
 
 // resume does what a client does whose stream has ended: it asks again, from the version it has reached, or from the
 // beginning if it has none.
-func (f *fixture) resume(h *history.History, s *subject) []*subject {
+func (f *fixture) resume(h *expectedevents.History, s *subject) []*subject {
 	s.read(1 << 20)
 	if !s.closed || s.gone != nil {
 		return nil
@@ -196,14 +196,14 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			withTrigger(c)
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
-		run(t, change, func(f *fixture) { fault = f.play(&history.History{}, script) })
+		run(t, change, func(f *fixture) { fault = f.play(&expectedevents.History{}, script) })
 		require.Equal(r, "", fault)
 	})
 }
 
 // question is what a watcher or a list asks for, in the words of the history and of the storage.
 type question struct {
-	history.View
+	expectedevents.View
 	key   string // below the prefix
 	asks  storage.ListOptions
 	text  string
@@ -231,10 +231,10 @@ type subject struct {
 	closed bool
 	gone   error // refused with 410 or 504: what it missed it will list
 
-	initial bool            // it asked for the state first
-	state   []history.Event // the initial events that it was sent
-	end     uint64          // the version at which that was, 0 while its end has not come
-	seen    []history.Event // the events after them
+	initial bool                   // it asked for the state first
+	state   []expectedevents.Event // the initial events that it was sent
+	end     uint64                 // the version at which that was, 0 while its end has not come
+	seen    []expectedevents.Event // the events after them
 }
 
 // read takes up to n events. Bookmarks but for the one that ends the initial events are left to the rules.
@@ -274,18 +274,18 @@ func (s *subject) note(event watch.Event) {
 }
 
 // look returns what can be seen of a pod.
-func look(typ string, object runtime.Object) history.Event {
+func look(typ string, object runtime.Object) expectedevents.Event {
 	if cacheable, ok := object.(runtime.CacheableObject); ok {
 		object = cacheable.GetObject()
 	}
 	p := object.(*corev1.Pod)
 	rv := must(strconv.ParseUint(p.ResourceVersion, 10, 64))
-	return history.Event{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
+	return expectedevents.Event{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
 		State: "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName}
 }
 
 // check returns what is wrong, "" if nothing is.
-func (s *subject) check(h *history.History) string {
+func (s *subject) check(h *expectedevents.History) string {
 	view := s.View
 	switch {
 	case s.gone != nil && !apierrors.IsResourceExpired(s.gone) && !apierrors.IsTimeout(s.gone):
@@ -309,7 +309,7 @@ func (s *subject) check(h *history.History) string {
 }
 
 // wrongState returns what is wrong with a state that is said to be that at rv, "" if nothing is.
-func wrongState(h *history.History, q question, state []history.Event, rv uint64) string {
+func wrongState(h *expectedevents.History, q question, state []expectedevents.Event, rv uint64) string {
 	if rv < q.least {
 		return fmt.Sprintf("%s, at %d or later: was given the state at %d", q.text, q.least, rv)
 	}
@@ -321,7 +321,7 @@ func wrongState(h *history.History, q question, state []history.Event, rv uint64
 
 // readList asks for a list, of one version or the other and in pages or not, and returns what is wrong with it. A pod
 // is written between two pages.
-func (f *fixture) readList(h *history.History, s step) string {
+func (f *fixture) readList(h *expectedevents.History, s step) string {
 	q, exact := ask(s), uint64(0)
 	switch s.B / 5 % 4 {
 	case 0: // the newest
@@ -335,7 +335,7 @@ func (f *fixture) readList(h *history.History, s step) string {
 	case 3: // the newest, in pages
 		q.least, q.asks.Predicate.Limit = recent(h, 0), int64(1+s.A%3)
 	}
-	var found []history.Event
+	var found []expectedevents.Event
 	var rv uint64
 	for page := 0; ; page++ {
 		list := &corev1.PodList{}

@@ -11,7 +11,7 @@
 //
 // A log cannot show whether a watcher has seen everything that it should, because it does not record what a selector
 // would have matched. A test that writes keeps a history instead, and compares that with what a watcher saw
-// (internal/observe/rules/history).
+// (internal/observe/rules/expectedevents).
 //
 // Among many watchers most are quiet: the log leaves out their routine moments. Rules 2, 5 and 6 compare each moment of
 // a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules hold

@@ -1,10 +1,10 @@
-// Package history computes the events that a watch has to deliver. It is for tests that write objects, such as the
-// model test of chapters/06-cacher; history_test.go holds it. A log cannot show whether a watcher has seen everything,
-// because it does not record what a selector would have matched; a test that wrote the objects can.
+// Package expectedevents computes the events that a watch has to deliver. It is for tests that write objects, such as
+// the model test of chapters/06-cacher; expectedevents_test.go holds it. A log cannot show whether a watcher has seen
+// everything, because it does not record what a selector would have matched; a test that wrote the objects can.
 //
 // [History.Events] is a pure function from a history, a predicate and a start to the events. Its logic is one line: an
 // event's type follows only from whether the object matched before and matches now.
-package history
+package expectedevents
 
 import (
 	"fmt"
