@@ -36,11 +36,12 @@ var All = []Greedy{
 	{"many subjects", "more than the 50000 subjects", records, 120_000,
 		`{"seq":%[1]d,"point":"WatcherAdded","resource":"pods","subject":"w%[1]d","args":[10]}` + "\n", ""},
 	{"many stores", "more than the 50000 subjects", records, 60_000, // a store outlives its subject
-		`{"seq":%[2]d,"point":"IndexerUpdated","resource":"pods","subject":"s%[1]d","key":"default/a","args":[1]}` + "\n" +
-			`{"seq":%[3]d,"point":"WatcherRemoved","resource":"pods","subject":"s%[1]d"}` + "\n", ""},
+		`{"seq":%[2]d,"point":"IndexerUpdated","resource":"pods","subject":"s%[1]d","key":"default/a","args":[1]}` +
+			"\n" + `{"seq":%[3]d,"point":"WatcherRemoved","resource":"pods","subject":"s%[1]d"}` + "\n", ""},
 	{"many waits", "more than the 50000 subjects", records, 60_000,
 		`{"seq":%[1]d,"point":"FreshnessWait","resource":"pods","subject":"cacher","rv":"%[1]d"}` + "\n", ""},
-	{"a picture of many resources", "more than the 512 resources", picture + `"pods":{}`, 300_000, `,"r%[1]d":{}`, seen},
+	{"a picture of many resources", "more than the 512 resources", picture + `"pods":{}`, 300_000,
+		`,"r%[1]d":{}`, seen},
 	{"a picture of many subjects", "more than the 50000 subjects", picture + `"pods":{"subjects":{"a":{}`, 400_000,
 		`,"w%[1]d":{}`, `}}` + seen},
 	{"a picture of many waits", "more than the 50000 subjects",
@@ -49,7 +50,8 @@ var All = []Greedy{
 
 // LongTexts has few records and many bytes; unpacking it takes seconds.
 var LongTexts = Greedy{"long texts", "longer than the 512 MB", records, 950,
-	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","texts":{"why":"%[1]d` + strings.Repeat("long", 1<<18) + "\"}}\n", ""}
+	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","texts":{"why":"%[1]d` +
+		strings.Repeat("long", 1<<18) + "\"}}\n", ""}
 
 // File returns the recording's file.
 func (g Greedy) File() []byte {
