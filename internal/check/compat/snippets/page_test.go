@@ -23,6 +23,7 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -179,6 +180,22 @@ func TestStreamsAndPages(t *testing.T) {
 	same, err := readPages(t.Context(), behind, func(page []corev1.Pod) { read = append(read, len(page)) })
 	assert.True(t, err == nil && !same && fmt.Sprint(read) == "[5 4]" && asked == 3,
 		"read %d pods in %d requests, same version %v, %v", read, asked, same, err)
+}
+
+// TestAWorkerTriesAgainAndGivesUp lets each attempt fail, and shuts the queue down in the last.
+func TestAWorkerTriesAgainAndGivesUp(t *testing.T) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Microsecond)
+	queue := workqueue.NewTypedRateLimitingQueue(limiter)
+	queue.Add("broken")
+	attempts := 0
+	work(t.Context(), queue, func(context.Context, string) error {
+		if attempts++; attempts == 11 {
+			queue.ShutDown()
+		}
+		return errors.New("broken")
+	})
+	assert.Equal(t, 11, attempts)
+	assert.Equal(t, 0, queue.NumRequeues("broken"), "failures that are not forgotten")
 }
 
 // asking returns a client with a changed query in each request.

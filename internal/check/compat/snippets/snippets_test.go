@@ -16,6 +16,7 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // waitForWrite returns when the store holds the version that answered a write, or a newer one.
@@ -159,6 +160,30 @@ func readPages(ctx context.Context, pods typed.PodInterface, page func([]corev1.
 			return sameVersion, nil
 		}
 	}
+}
+
+// work reconciles keys until the queue is shut down. Several workers may share one queue.
+func work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], reconcile reconciler) {
+	for {
+		key, shutdown := queue.Get() // no other worker gets this key before Done
+		if shutdown {
+			return
+		}
+		workOn(ctx, queue, key, reconcile)
+	}
+}
+
+// A reconciler makes an object as it should be. It is given the object's key.
+type reconciler func(ctx context.Context, key string) error
+
+// workOn reconciles one key, and tries again if that fails, ten times.
+func workOn(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], key string, do reconciler) {
+	defer queue.Done(key) // last, and always: without Done no worker ever gets this key again
+	if err := do(ctx, key); err != nil && queue.NumRequeues(key) < 10 {
+		queue.AddRateLimited(key) // after a wait that doubles with each failure
+		return
+	}
+	queue.Forget(key) // done, or given up: the next failure is the first again
 }
 
 // expectations are creations that the informer has not shown yet, by the owner's key.
