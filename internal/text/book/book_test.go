@@ -401,11 +401,11 @@ var (
 )
 
 // On a forge the reader of a first try has only the link. So its code, which a reader has to see before the question,
-// and its output are below their links, too.
+// and its output are below their links, too. Each chapter ends with a link to the next one, which the book has anyway.
 func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
-	tries := 0
-	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
+	tries, list := 0, require.Value(chapters.List(chapters.FS()))(t)
+	for i, chapter := range list {
 		text := read(t, chapter.Folder+"/README.md")
 		want := made.ReplaceAllString(text, "")
 		links := strings.Count(want, `](first_try_test.go "`)
@@ -423,6 +423,11 @@ func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 			}
 			return link + "\n<!-- made -->\n```" + shown + "\n```\n<!-- end -->\n"
 		})
+		if i+1 < len(list) {
+			next := list[i+1].Folder + "/README.md"
+			title, _, _ := strings.Cut(strings.TrimPrefix(read(t, next), "# "), "\n")
+			want += fmt.Sprintf("\n<!-- made -->\nNext: [%s](../%s)\n<!-- end -->\n", title, next)
+		}
 		assert.True(t, links == 0, "%s: a link to a first try does not stand at the beginning of its line",
 			chapter.Folder)
 		assert.False(t, strings.Contains(want, "\n> **Answer**"), "%s: an answer is a quotation, which no forge folds",
