@@ -129,8 +129,8 @@ func TestAChapterBecomesAPage(t *testing.T) {
 	for _, part := range []string{
 		`<figure class="decl" id="Ring.add">`,
 		`href="/book/04-ring/ring.go#L15">ring.go:15</a>`,
-		`<a href="https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/cacher/` +
-			`watch_cache.go" rel="noreferrer" ` +
+		`<a href="https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/` +
+			`cacher/watch_cache.go" rel="noreferrer" ` +
 			`title="k8s.io/apiserver/pkg/storage/cacher/watch_cache.go">(*watchCache).updateCache</a>`,
 		`<span class="l" data-n="12"><span class="c">// add appends &#34;&lt;i&gt;&#34;.</span>`,
 		`<span class="l told" data-point="RingAppend" data-tabs="1" data-n="18">`,
@@ -511,8 +511,8 @@ func TestWordsAreMarkedOnceInASection(t *testing.T) {
 	readme :=
 		"# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the " +
 			"ring](../06-cacher/README.md#more) is incoming,\nnot `incoming` itself.\n" +
-			"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. An indexer; " +
-			"earrings.\n"
+			"\n```\nring\n```\n\n## More\n\n**[ring](../06-cacher/README.md#more)**, in two rings\nof words. " +
+			"An indexer; earrings.\n"
 	b := require.Value(New(fstest.MapFS{"06-cacher/README.md": {Data: []byte(readme)},
 		"06-cacher/doc.go": {Data: []byte("package cacher\n")}}, nil))(t)
 	html := b.Chapters[0].HTML
@@ -540,8 +540,8 @@ func TestLinesAboutUpstreamAreCollected(t *testing.T) {
 | ours | upstream | in |
 |---|---|---|
 | [~Ring.add~](../chapters/04-ring/ring.go) | ~(*watchCache).updateCache~ | [k8s.io/apiserver/pkg/storage/cacher/` +
-		`watch_cache.go](https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/storage/` +
-		`cacher/watch_cache.go) |
+		`watch_cache.go](https://github.com/kubernetes/kubernetes/blob/v1.37.2/staging/src/k8s.io/apiserver/pkg/` +
+		`storage/cacher/watch_cache.go) |
 `, "DIFFERENCES.md": `
 - [~More~](../chapters/04-ring/more.go): no \*lock\* for ~Ring.mu~, nor for a\_b &lt;c>.
 `} {
