@@ -29,8 +29,8 @@ const (
 type events struct {
 	pictures *Pictures
 	attend   func() (leave func()) // called when a page begins to watch
-	// news returns the name of an event, and a function that takes the time since its last call and returns the event's
-	// data for the page, or nil if there is none.
+	// news returns the name of an event, and a function that takes the time since its last call and returns new data
+	// for the page, or nil if there is none.
 	news func() (event string, news func(passed time.Duration) any)
 	done chan struct{} // closed when the program ends, never sent on: open feeds end
 }
@@ -60,7 +60,7 @@ type feed struct {
 }
 
 // viewers are the viewers' newest changes. A page gets all their records even if it gets sums of the others, because
-// the page shows these changes first, up to five one by one. The zero value is ready to use.
+// the page shows these changes first, up to five of them one by one. The zero value is ready to use.
 type viewers struct {
 	asked   [8]uint64      // the records of their requests; a new one replaces the oldest
 	changed [8]probe.Query // the commits of those requests

@@ -351,7 +351,7 @@ func (p *told) take(data string, apply bool) uint64 {
 	return uint64(len(list))
 }
 
-// tell opens a feed and counts what comes. heard is closed when the feed has ended.
+// tell opens a feed and counts its records. heard is closed when the feed has ended.
 func (s *stand) tell(t *testing.T, query string) (page *told, heard <-chan struct{}) {
 	page, ended := &told{state: fold.New()}, make(chan struct{})
 	in := bufio.NewReader(s.get(t, "/viz/events?since=0"+query, "").Body)
@@ -359,8 +359,8 @@ func (s *stand) tell(t *testing.T, query string) (page *told, heard <-chan struc
 	return page, ended
 }
 
-// TestTheViewersOwnChangeComesBesideASum: among thirty thousand records a second is one change of kubectl's, whose
-// request came before the sums.
+// TestTheViewersOwnChangeComesBesideASum writes thirty thousand records a second, and among them one change of
+// kubectl's whose request came before the sums.
 func TestTheViewersOwnChangeComesBesideASum(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))
@@ -411,7 +411,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 				page.followed, rounds)
 		}
 		page.sumsAt = slices.DeleteFunc(page.sumsAt, lately.After)
-		if n := len(page.sumsAt); n < 2 || n > 4 { // the last one came after the last record
+		if n := len(page.sumsAt); n < 2 || n > 4 { // the last sum came after the last record
 			t.Errorf("%d sums since a second before the last record, want about three", n)
 		}
 		if page.others == 0 || page.others > sums*flowTail { // the newest records

@@ -104,7 +104,7 @@ func TestTheFeedSaysHowTheWorldIs(t *testing.T) {
 		in := bufio.NewReader(s.get(t, "/viz/events", "").Body)
 		says := func(what string, wanted func(hold.Status) bool) {
 			t.Helper()
-			for range 100 { // bookmarks come while nothing happens
+			for range 100 { // the feed sends bookmarks while nothing happens
 				var status hold.Status
 				m, ok := next(t, in)
 				require.True(t, ok, "the feed ends before it says: %s", what)

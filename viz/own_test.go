@@ -80,7 +80,7 @@ func TestOthersChangesAreNotTheViewers(t *testing.T) {
 		{ resource: "configmaps" })); run(5000); names() + ", " + own.elsewhere.resource + " " + own.elsewhere.state`))
 }
 
-// TestFiveOfTheViewersChangesAreToldEach checks their order. What others do about the last one comes after it.
+// TestFiveOfTheViewersChangesAreToldEach checks their order. Consequences of the last one come after it.
 func TestFiveOfTheViewersChangesAreToldEach(t *testing.T) {
 	got := onToldStage(t, `send(...["a", "b", "c", "d", "e", "f", "g"].map((key) => write("kubectl", key)));
 		run(100);
@@ -90,8 +90,8 @@ func TestFiveOfTheViewersChangesAreToldEach(t *testing.T) {
 	assert.Equal(t, "a b c d e e, 2 more, scheduler", got)
 }
 
-// TestTheDemoIsNeverBehindByMoreThanItsOneChange: changes that come while the demo's change moves land untold, with
-// their requests; the next change that has not waited is told.
+// TestTheDemoIsNeverBehindByMoreThanItsOneChange checks that changes which arrive while the demo's change moves land
+// untold, with their requests, and that the next change that need not wait is told.
 func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {
 	got := onToldStage(t, `var longest = 0, told = motion.plan, asked = 0;
 		motion.travels = (r) => r.point === "RequestReceived" || Boolean(r.key) && r.resource === "pods";
@@ -108,8 +108,8 @@ func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {
 	assert.Equal(t, "web-1 web-2, asked 2, behind for less than 1000", got)
 }
 
-// TestAChangeThatComesWithASumIsTheViewers: more records come than a viewer can follow, and the feed keeps those of the
-// viewer's change, which goes the rest of its way with the next sum.
+// TestAChangeThatComesWithASumIsTheViewers sends more records than a viewer can follow. The feed keeps those of the
+// viewer's change, which travels the rest of its way with the next sum.
 func TestAChangeThatComesWithASumIsTheViewers(t *testing.T) {
 	got := onToldStage(t, `send(write("demo", "web-1"));
 		run(3000);
@@ -125,7 +125,7 @@ func TestAChangeThatComesWithASumIsTheViewers(t *testing.T) {
 	assert.Equal(t, "mine waits 3 4 7, mine arrived 7 6 7, web-1", got)
 }
 
-// TestAJumpClearsTheViewersChange checks that the line about the change goes: it belongs to another moment.
+// TestAJumpClearsTheViewersChange checks that the line about the change, which belongs to another moment, goes.
 func TestAJumpClearsTheViewersChange(t *testing.T) {
 	assert.Equal(t, "travels none", onToldStage(t, `send(write("kubectl", "a"));
 		run(100);
@@ -134,7 +134,7 @@ func TestAJumpClearsTheViewersChange(t *testing.T) {
 		before + " " + (own.star ?? "none")`))
 }
 
-// TestAWayIsInTheOrderOfThePath: the two sides of a hand-over may report in either order.
+// TestAWayIsInTheOrderOfThePath checks this for hand-overs, whose two sides may report in either order.
 func TestAWayIsInTheOrderOfThePath(t *testing.T) {
 	e := newEngine(t, map[string]string{"own": "timeline/own.js"})
 	got := run[string](t, e, `page.own.wayOf({ t: 1e6, ms: 9, came: new Map([["http", 1e6], ["etcd3", 3e6], ["etcd", 4e6],
@@ -142,7 +142,7 @@ func TestAWayIsInTheOrderOfThePath(t *testing.T) {
 	assert.Equal(t, "http,0 etcd,2 etcd3,0 handler,7", got)
 }
 
-// TestASentenceBesideATokenIsShort: a viewer who follows a token reads twelve words at most.
+// TestASentenceBesideATokenIsShort checks that a sentence has twelve words at most, because the token moves meanwhile.
 func TestASentenceBesideATokenIsShort(t *testing.T) {
 	e := newEngine(t, map[string]string{"routes": "stage/routes.js"})
 	for _, name := range run[[]string](t, e, `Object.keys(page.routes.routes)`) {

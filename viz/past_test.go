@@ -189,7 +189,7 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, ask(ui, "GET", "/viz/told?rv=none", "").Code, "a version that is no number")
 }
 
-// The history names the client even if its stream opened before the log's first record.
+// TestTheHistoryNamesTheClient covers a client whose stream opened before the log's first record.
 func TestTheHistoryNamesTheClient(t *testing.T) {
 	opened := func(seq uint64, watcher, text string) probe.Record {
 		return probe.Record{Seq: seq, Point: probe.WireOpened, Resource: "pods", Subject: watcher,
@@ -235,7 +235,7 @@ func TestTheTimelineCountsEverythingAndFlagsWhatMustBeSeen(t *testing.T) {
 	assert.True(t, len(line.Flags) == flags && flags != 0, "got %d flags, want %d, and some", len(line.Flags), flags)
 }
 
-// TestAPictureAheadOfItsLogIsShown: the fold does not wait for records that will never come.
+// TestAPictureAheadOfItsLogIsShown checks that the fold does not wait for records that will never come.
 func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	log, p := newLog()
 	p.At(probe.RingAppend, "default/a", 1)
@@ -245,7 +245,7 @@ func TestAPictureAheadOfItsLogIsShown(t *testing.T) {
 	assert.Equal(t, 1_000_000, seq, "the picture stands at")
 }
 
-// TestOneStateIsWrittenForAllPages: pages share the state of a sum.
+// TestOneStateIsWrittenForAllPages checks that the pages share the encoded state of a sum.
 func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	log, p := newLog()
 	f := NewPictures(log, nil, nil)

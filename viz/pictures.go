@@ -14,10 +14,10 @@ import (
 	"listwatch/viz/reply"
 )
 
-// foldBatch is how many records a fold takes from the log at once, so that it never holds the lock for long.
+// foldBatch is the most records that a fold takes from the log at once, so that it never holds the lock for long.
 const foldBatch = 1024
 
-// keyframes is about how many pictures of a log's records are kept.
+// keyframes is the approximate number of pictures that are kept of a log's past.
 const keyframes = 16
 
 // framePeriod is the period of folds and of writes to a feed: two frames of a 60 Hz screen, and few enough messages
@@ -42,9 +42,9 @@ type Pictures struct {
 	sharedState json.RawMessage
 }
 
-// NewPictures returns the pictures of a log that begins with the picture start, or with the empty one if start is nil.
-// recount, which may be nil, makes the store of a subject report its objects if they are at most limit. NewPictures
-// starts no goroutine; Run does the work.
+// NewPictures returns the pictures of a log that begins with the picture start, or with an empty one if start is nil.
+// recount, which may be nil, makes the store of a subject report its objects if there are at most limit of them.
+// NewPictures starts no goroutine; Run does the work.
 func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subject string, limit int)) *Pictures {
 	f := &Pictures{log: log, recount: recount, state: fold.New(),
 		frames: fold.NewKeyframes(uint64(log.Size() / keyframes))}
@@ -59,8 +59,8 @@ func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subje
 // recountPeriod is how often Run calls recount for stores with objects that the picture does not name.
 const recountPeriod = 15 * framePeriod
 
-// Run folds every framePeriod until ctx is done. Every recountPeriod it recounts the stores of which the picture lacks
-// names that it has room for.
+// Run folds every framePeriod until ctx is done. Every recountPeriod it recounts the stores whose objects the picture
+// has room for but cannot name.
 func (f *Pictures) Run(ctx context.Context) {
 	ticker := time.NewTicker(framePeriod)
 	defer ticker.Stop()

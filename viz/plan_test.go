@@ -26,7 +26,7 @@ const crowd = `
 				workqueue: { X: 52, Y: 332 } } },
 	}; true`
 
-// TestAThousandLanesArePlacedInOneGo: the work to place lanes grows with their number, not with its square.
+// TestAThousandLanesArePlacedInOneGo checks that the work to place lanes grows with their number, not with its square.
 func TestAThousandLanesArePlacedInOneGo(t *testing.T) {
 	e := newEngine(t, map[string]string{"places": "stage/places.js"})
 	run[bool](t, e, crowd)
@@ -41,7 +41,7 @@ func TestAThousandLanesArePlacedInOneGo(t *testing.T) {
 	assert.Equal(t, "w11 0 true 970,210, w10 1 true 970,173, w9 2 true 970,136; 8", got, "the first is the lowest")
 }
 
-// planned is a stage with a lane for each of some clients, and the ways of records on it, each with its ends and name.
+// planned is a stage with a lane for each of some clients. It plans the ways of records, each with its ends and name.
 const planned = `
 	var scene = { ...page.ground.layouts(geometry).wide, geometry, plain: false, story: null, informer: "informer",
 		serving: new Set(), ring: { capacity: 0, start: 0 }, resource: "" };
@@ -70,9 +70,9 @@ const planned = `
 		point: "TxnCommitted", resource: "pods", type: "MODIFIED", key: "/registry/pods/default/a", rv });
 	true`
 
-// TestAChangeThatBeginsAnotherLeavesAClientsBox: the scheduler binds a pod, and a kubelet runs it. Each request arrives
-// at the API server, and its commit goes on from there. A write to another resource arrives there, too, but does not
-// change this ring; leases and statuses written by others are not drawn.
+// TestAChangeThatBeginsAnotherLeavesAClientsBox lets the scheduler bind a pod, and a kubelet run it. Each request
+// arrives at the API server, and its commit goes on from there. A write to another resource arrives there, too, but
+// does not change this ring; leases and statuses written by others are not drawn.
 func TestAChangeThatBeginsAnotherLeavesAClientsBox(t *testing.T) {
 	w := twinWith(t, map[string]string{"fold": "log/fold.js", "plan": "stage/plan.js", "places": "stage/places.js",
 		"ground": "stage/ground.js"})
@@ -94,8 +94,8 @@ func TestAChangeThatBeginsAnotherLeavesAClientsBox(t *testing.T) {
 		})()`))
 }
 
-// TestMoreEntriesAreNeverAShorterBar: a queue without slots shows a chip for each entry until the pipe is full, then
-// thinner chips, in order from the exit on.
+// TestMoreEntriesAreNeverAShorterBar checks that a queue without slots shows a chip for each entry until the pipe is
+// full, then thinner chips, in order from the exit on.
 func TestMoreEntriesAreNeverAShorterBar(t *testing.T) {
 	e := newEngine(t, map[string]string{"ground": "stage/ground.js"})
 	got := run[[]string](t, e, `(() => {
@@ -118,7 +118,7 @@ func TestMoreEntriesAreNeverAShorterBar(t *testing.T) {
 	assert.True(t, len(got) == 0, "%q", got[:min(len(got), 5)])
 }
 
-// TestTheLevelFollowsTheRate: over twenty changes a second are a stream, until the rate is much lower for two seconds.
+// TestTheLevelFollowsTheRate treats over twenty changes a second as a stream, until the rate is low for two seconds.
 func TestTheLevelFollowsTheRate(t *testing.T) {
 	e := newEngine(t, map[string]string{"pace": "timeline/pace.js"})
 	got := run[string](t, e, `(() => {

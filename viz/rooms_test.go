@@ -19,11 +19,11 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// floors are the rooms with scripts, from the ground up. A script imports only from its own room and from rooms below.
+// floors are the rooms with scripts, from the ground up. A script may import only from its own room and those below.
 var floors = []string{"lib", "log", "dom", "stage", "timeline", "inspector", "spacetime", "lens", "console", "book",
 	"stories", "frame"}
 
-// reaching are the calls with which a script leaves the page.
+// reaching are the calls by which a script can send a request.
 var reaching = []string{"fetch(", "EventSource(", "XMLHttpRequest(", "WebSocket(", "sendBeacon(", "importScripts("}
 
 // assets returns the names of the page's scripts, styles and pictures.
@@ -99,8 +99,8 @@ func TestTheTableOfRoomsIsWhole(t *testing.T) {
 	}
 }
 
-// TestOneModuleReachesTheProgram: for a program without a port, only one module changes. The script that replaces the
-// program in an export is not a room, and uses that module, too.
+// TestOneModuleReachesTheProgram ensures that a program without a port needs only one module changed. The script that
+// replaces the program in an export is not a room, and uses that module, too.
 func TestOneModuleReachesTheProgram(t *testing.T) {
 	for name, source := range sources(t) {
 		code := bare(source)
@@ -111,7 +111,7 @@ func TestOneModuleReachesTheProgram(t *testing.T) {
 	}
 }
 
-// TestEveryExportIsImported: another script imports each export, or a test of the scripts uses it.
+// TestEveryExportIsImported checks that another script, or a test of the scripts, uses each export.
 func TestEveryExportIsImported(t *testing.T) {
 	exported := regexp.MustCompile(`export (?:async )?(?:function\*?|const|class) (\w+)`)
 	imported := regexp.MustCompile(`import ?\{([^}]*)\} ?from`)

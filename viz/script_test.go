@@ -1,7 +1,7 @@
 //go:build !race
 
 // The scripts' tests: one goroutine runs the page's own code in an engine, where the race detector finds nothing and
-// makes the tests ten times slower. `make test` runs this package with it and without.
+// makes the tests ten times slower. `make test` runs this package with and without the detector.
 
 package viz
 
@@ -34,8 +34,8 @@ import (
 	"listwatch/viz/book"
 )
 
-// engine runs modules of the page that use no document in a Go engine, so that a test can compare them with the Go code
-// without a browser.
+// engine runs those modules of the page that do not use the document in a Go engine, so that a test can compare them
+// with the Go code without a browser.
 type engine struct {
 	vm *goja.Runtime
 }
@@ -59,7 +59,7 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 	e.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
 	require.NoError(t, e.vm.Set("atob", func(text string) (string, error) {
 		decoded, err := base64.StdEncoding.DecodeString(text)
-		runes := make([]rune, len(decoded)) // a byte each, as in a browser
+		runes := make([]rune, len(decoded)) // one byte each, as in a browser
 		for i, each := range decoded {
 			runes[i] = rune(each)
 		}
@@ -106,7 +106,7 @@ func twinWith(t *testing.T, modules map[string]string) *twin {
 	return &twin{engine: e, ours: fold.New()}
 }
 
-// begin sets both to a picture.
+// begin sets both folds to a picture.
 func (w *twin) begin(t *testing.T, state *fold.State) {
 	t.Helper()
 	w.ours = state.Clone()
@@ -114,7 +114,7 @@ func (w *twin) begin(t *testing.T, state *fold.State) {
 		quote(t, require.Value(json.Marshal(state))(t))+`)); true`)
 }
 
-// apply folds records on both sides, on the page's side as its feed delivers them, and compares.
+// apply folds records on both sides, on the page's side as its feed delivers them, and compares the results.
 func (w *twin) apply(t *testing.T, records []probe.Record) {
 	t.Helper()
 	w.ours.Apply(records)
@@ -154,7 +154,7 @@ func TestTheScriptsFoldIsOurs(t *testing.T) {
 	}
 }
 
-// TestTheScriptsFoldIsOursWhateverItIsFed feeds both with records that no real run would soon produce.
+// TestTheScriptsFoldIsOursWhateverItIsFed feeds both folds with records that a real run would rarely produce.
 func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -166,7 +166,7 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	}
 }
 
-// TestEveryPointHasItsSentence: the page and the program have the same sentence for a record.
+// TestEveryPointHasItsSentence checks that the page and the program have the same sentence for a record.
 func TestEveryPointHasItsSentence(t *testing.T) {
 	w := newTwin(t)
 	for i, point := range probe.Points() {
@@ -195,7 +195,7 @@ func reading(t *testing.T) *engine {
 	return e
 }
 
-// TestThePageBoundsPicturesAsTheProgramDoes: both accept the same pictures.
+// TestThePageBoundsPicturesAsTheProgramDoes checks that both accept the same pictures.
 func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	e := reading(t)
 	got := [2]int{run[int](t, e, "page.recording.maxResources"), run[int](t, e, "page.recording.maxParts")}
@@ -328,7 +328,7 @@ func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`, got)
 }
 
-// TestThePageKeepsNoMoreThanTheLog: records that the log drops also leave the page's tape.
+// TestThePageKeepsNoMoreThanTheLog checks that records that the log drops also leave the page's tape.
 func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	e := newEngine(t, map[string]string{"tape": "log/tape.js"})
 	got := run[[]int](t, e, `const tape = new page.tape.Tape(null, page.tape.serverSource("log", 4096));
@@ -337,7 +337,7 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/times.js: beyond 2^53 adding a step changes nothing,
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/times.js: beyond 2^53, adding a step changes nothing,
 // and a loop up to the last mark would not end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/times.js"})

@@ -24,7 +24,7 @@ var (
 	control = regexp.MustCompile(`^(?:\} )?(?:else|if|for|while|switch|catch)\b`)
 )
 
-// TestAFunctionFitsAScreen finds the end of a function by its indentation, which all scripts have.
+// TestAFunctionFitsAScreen finds the end of a function by its indentation, which is the same in all scripts.
 func TestAFunctionFitsAScreen(t *testing.T) {
 	functions := 0
 	for name, source := range sources(t) {
@@ -43,7 +43,7 @@ func TestAFunctionFitsAScreen(t *testing.T) {
 	assert.True(t, functions > 500, "%d functions", functions)
 }
 
-// TestTypesAreMeant: no script bypasses the checker, and few places have the type any.
+// TestTypesAreMeant checks that no script bypasses the type checker, and that few places have the type any.
 func TestTypesAreMeant(t *testing.T) {
 	anything := 0
 	for name, text := range sources(t) {
@@ -61,8 +61,8 @@ func TestTypesAreMeant(t *testing.T) {
 	assert.True(t, anything <= 20, "%d places have any type, want 20 at most", anything)
 }
 
-// TestWhatKnowsNoDocumentRunsWithoutOne: the checker ensures that these scripts do not use the document, and they load
-// in an engine that has none.
+// TestWhatKnowsNoDocumentRunsWithoutOne loads the scripts that must not use the document in an engine that has none.
+// The type checker ensures the rest.
 func TestWhatKnowsNoDocumentRunsWithoutOne(t *testing.T) {
 	written := require.Value(os.ReadFile("tsconfig.pure.json"))(t)
 	_, list, _ := strings.Cut(string(written), `"include":`)

@@ -46,7 +46,7 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	for _, station := range probe.Stations {
 		name := fmt.Sprintf(`data-station="%s"`, station)
 		want := 1
-		if station == probe.Reflector { // each half has one, and the client's comes first
+		if station == probe.Reflector { // each half has a reflector, and the client's comes first
 			want = 2
 			first, last := strings.Index(page, name), strings.LastIndex(page, name)
 			assert.True(t, own < first && first < theirs && theirs < last, "the server's reflector is not on its side")

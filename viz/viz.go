@@ -30,7 +30,7 @@ type UI struct {
 	done     chan struct{} // closed by Run when it ends, never sent on: open feeds end
 }
 
-// New returns the server of a page of the log that pictures folds. It starts no goroutine; [UI.Run] does the work. api
+// New returns the server of a page that shows the log of pictures. It starts no goroutine; [UI.Run] does the work. api
 // answers every path that is not the page's, as a kube-apiserver would; if nil, those paths are 404. hosts are the
 // server's names and addresses besides loopback, as in [Guard].
 func New(pictures *Pictures, page *frame.Page, api http.Handler, hosts ...string) *UI {

@@ -263,7 +263,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	assert.Equal(t, 404, alone.Code, "without a world")
 }
 
-// TestThePanelOfKnobsSaysHowEverythingStands, even for clients whose names are markup.
+// TestThePanelOfKnobsSaysHowEverythingStands checks the panel, even for clients whose names are markup.
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
 	ui := show(log, acted(&fakeWorld{state: sandbox.KnobState{

@@ -91,7 +91,7 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 	return views, nil
 }
 
-// moved maps documents that no longer have their own page to the page with their text. Their headings keep their names.
+// moved maps documents that no longer have their own page to the page that now has their text. Headings keep names.
 var moved = map[string]string{
 	"READS": "REFERENCE", "SIGNALS": "REFERENCE", "ENDINGS": "REFERENCE", "CHANNELS": "REFERENCE",
 	"QUESTIONS": "WORKSHOP", "ANSWERS": "WORKSHOP", "STYLE": "CONTRIBUTING",
@@ -171,7 +171,7 @@ func bookPathOf(b *text.Book, number int) string {
 	return b.Chapters[i].Path
 }
 
-// storyPath is the folder of the stories' pages, whose addresses stay.
+// storyPath is the folder of the stories' pages. Their addresses must not change.
 const storyPath = text.Root + "stories/"
 
 // indexPath is the address of the search index (search.js).

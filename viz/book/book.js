@@ -1,7 +1,7 @@
-// The book beside the stage: scrolling is the control. The reader's place in the text selects a moment; the mini-stage
-// shows it, and the line that reported it is lit. Buttons do the same for a presenter. Words for a part of the stage
-// light that part. In a narrow window the mini-stage is above the text: it lists the moments until a button opens it,
-// and only buttons choose. Some chapters begin with a first try, which has its own recording.
+// The book beside the stage: scrolling selects the moment that the mini-stage shows, and lights the line that reported
+// it. Presenters can use buttons instead. Words for a part of the stage light that part. In a narrow window the
+// mini-stage is above the text: it lists the moments until a button opens it, and only buttons choose. Some chapters
+// begin with a first try, which has its own recording.
 
 import { $, make, part, parts, when } from "../dom/dom.js";
 import { newHands } from "./hand.js";
@@ -29,7 +29,7 @@ class MiniStage {
     this.named = undefined; // the words under the pointer that name a part of the stage
     this.bind();
     part(mini, ".hands").hidden = false;
-    // in a narrow window, the key step represents all
+    // in a narrow window, the key step represents all the steps
     this.choose(this.wide.matches ? 0 : this.steps.findIndex((li) => li.classList.contains("key")));
     this.scrolled();
     if (this.wide.matches) this.open();
@@ -60,8 +60,8 @@ class MiniStage {
     this.tell();
   }
 
-  // tell writes the step and the pointed-at part into the frame's address (figure.js). A page opened from disk may
-  // write that address, too, though it may not access the frame.
+  // tell writes the step and the pointed-at part into the frame's address (figure.js). A page opened from disk may also
+  // write that address, although it may not access the frame.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];
@@ -72,7 +72,7 @@ class MiniStage {
     this.frame.contentWindow?.location.replace(`${address}#${hash}`);
   }
 
-  // point lights the part of the stage that the words under the pointer name, or else those with the focus.
+  // point lights the part of the stage that is named by the words under the pointer, or else by those with the focus.
   point() {
     const words = ["hover", "focus-within"].map((is) => this.text.querySelector(`[data-part]:${is}`)).find(Boolean);
     if (words === this.named) return;

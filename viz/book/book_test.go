@@ -61,7 +61,7 @@ func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	}
 }
 
-// ownScripts removes the only scripts: one applies the theme chosen on the stage, one searches, and one moves a
+// ownScripts removes the only allowed scripts: one applies the theme chosen on the stage, one searches, and one moves a
 // chapter's figure. The text is complete without them.
 var ownScripts = strings.NewReplacer(`<script src="/viz/assets/frame/theme.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/search.js"></script>`, "",
@@ -107,7 +107,7 @@ func TestTheBookAnswersItsPages(t *testing.T) {
 	}
 }
 
-// oldPlaces are the linked places in documents that have moved.
+// oldPlaces are the places in moved documents that readers may have linked to.
 var oldPlaces = map[string]string{
 	"READS":   "get-of-one-object list watch without-a-cache",
 	"SIGNALS": "on-the-client on-the-server",

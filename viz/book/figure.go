@@ -54,7 +54,7 @@ var (
 			"Distributed AddBlocked HandlerCalled"},
 		14: {takes.LabPrefix + "lost-wish", "WorkAdded WorkGot Reconciled HandlerCalled WorkAdded WorkDone WorkWaited"},
 	}
-	// folds has, by chapter, the index of the fold with the answer that the first try gives away.
+	// folds maps a chapter to the index of the fold with the answer that the first try gives away.
 	folds = map[int]int{4: 1, 14: 1}
 )
 
@@ -65,7 +65,7 @@ type figure struct {
 	Fold int  // the fold of the text that must be open to show Try
 }
 
-// act is a recording with the moments to show.
+// act is a recording and the moments to show from it.
 type act struct {
 	Take      takes.Take
 	Recording string // the recording's hash, as links have it

@@ -12,7 +12,7 @@ const lasts = 2400; // ms
 export function newFigure({ player, scene, zoom }) {
   if (!document.body.classList.contains("figure")) return {};
   const ground = $(".ground");
-  let [shown, station, named] = ["", "", ""]; // the values in the address
+  let [shown, station, named] = ["", "", ""]; // the values last read from the address
 
   // show moves to the moment in the address, and lights the part that the reader points at. It sends the chapter a
   // message with the shown moment, because a page opened from disk may not access another one.

@@ -1,9 +1,9 @@
-// Drawings that answer the reader's hand. A test has drawn such a drawing once for each value of a quantity; without
-// scripts, and on a forge, it stays as it is.
+// Drawings with a slider. A test has drawn each such drawing once for every value of a quantity, its poses. Without
+// scripts, and on a forge, the drawing shows one pose.
 
 import { make, part, parts, put, say, when } from "../dom/dom.js";
 
-// newHands puts a slider below each of these drawings. The last text of a pose says what it shows.
+// newHands puts a slider below each such drawing. The last text of a pose describes it, for screen readers.
 export function newHands() {
   for (const drawn of parts(document, ".drawn:has([data-value])")) {
     const poses = parts(drawn, "[data-value]");

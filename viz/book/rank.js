@@ -1,5 +1,5 @@
 // The results of a search, best first (BM25). A place scores higher for a rarer word, for more occurrences, and for
-// being short; a word in its heading counts as several. Nothing here uses the document.
+// being short; a word in its heading counts several times. Nothing here uses the document.
 
 /**
  * @typedef {[address: string, page: string, heading: string, words: string]} Row
@@ -9,8 +9,8 @@
 const inHeading = 4; // the weight of a word in a heading
 const inPage = 1.5;
 const inSource = 0.6; // the weight of a line of source, relative to text
-const sated = 1.4; // BM25's k1: how soon repeated words stop adding to the score
-const long = 0.6; // BM25's b: how much long places lose
+const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
+const long = 0.6; // BM25's b: the penalty for long places
 const empty = new Set(("a an and any are as at be by can could do does for from had has have how i if in is it its " +
   "my not of on or so than that the then this to was were what when where which who why will with you").split(" "));
 
@@ -52,7 +52,7 @@ function keyOf([address, page, heading]) {
   return `${where} ${place.startsWith("at-") ? page : `${page} · ${heading}`}`;
 }
 
-// named returns the factor for a place whose name is the query.
+// named returns the factor by which a place's score is multiplied if its name is the query, otherwise 1.
 /** @param {Row} row @param {string} query */
 function named([address, page, heading], query) {
   const title = bare(heading || page);
@@ -67,7 +67,7 @@ export class Index {
     this.places = rows.map(placeOf);
     this.mean = this.places.reduce((sum, { size }) => sum + size, 0) / this.places.length;
     /** @type {Map<string, Place[]>} */
-    this.having = new Map(); // the places with a stem, by stem
+    this.having = new Map(); // the places that contain a stem, by stem
     for (const place of this.places) {
       for (const stem of place.counts.keys()) {
         if (!this.having.get(stem)?.push(place)) this.having.set(stem, [place]);

@@ -20,7 +20,7 @@ import (
 	"listwatch/viz/reply"
 )
 
-// kubectl has kubectl's requests, as blocks: a line "$ kubectl …", then the request. A test takes them from kubectl
+// kubectl holds kubectl's requests in blocks: a line "$ kubectl …", then the request. A test takes them from kubectl
 // -v=8.
 //
 //go:embed kubectl.txt

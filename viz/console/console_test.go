@@ -17,7 +17,7 @@ func TestARequestIsReadAsHTTPWritesIt(t *testing.T) {
 	r, err := Read("\nPATCH /api/v1/pods/a?force=false HTTP/1.1\r\nAccept: application/json\nContent-Length: 7\n" +
 		"Connection: close\n\n{\"a\":\n\n1}\n")
 	require.NoError(t, err)
-	body, _ := io.ReadAll(r.Body) // cannot fail: a string
+	body, _ := io.ReadAll(r.Body) // cannot fail: the body is a string
 	got := []string{r.Method, r.URL.String(), r.Header.Get("Accept"), r.Header.Get("Content-Length"), string(body)}
 	assert.NoDiff(t, []string{"PATCH", "/api/v1/pods/a?force=false", "application/json", "", "{\"a\":\n\n1}\n"}, got)
 	assert.True(t, r.ContentLength == int64(len(body)), "its length: %d", r.ContentLength)

@@ -99,7 +99,7 @@ export function pool(parent, wanted, make) {
   return parent.children;
 }
 
-// copied puts a text on the clipboard and reports success: a page that is neither local nor encrypted may not do that.
+// copied puts a text on the clipboard, and reports success. A page that is neither local nor encrypted may not do so.
 /** @param {string} text */
 export const copied = async (text) => navigator.clipboard?.writeText(text).then(() => true, () => false) ?? false;
 
@@ -123,9 +123,9 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function to call in each frame, which calls act every period ms while the page is visible, one call
-// at a time, and reports whether it has begun one. It ignores failures, because the banner already reports a program
-// that does not answer.
+// asking returns a function to call in each frame. That function calls act every period ms while the page is visible,
+// one call at a time, and reports whether it has begun one. It ignores failures, because the banner already reports a
+// program that does not answer.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

@@ -35,7 +35,7 @@ declare namespace page {
     begin?(answer: import("../log/feed.js").Snapshot): void; // the page has taken its list
     switches?(now: Switches): void; // the picture on stage was made with these switches
     arrived?(list: probe.Record[]): void; // records came from the feed, whatever moment is on stage
-    applied?(list: probe.Record[], now: number): void; // records were folded; of a sum, those to show singly
+    applied?(list: probe.Record[], now: number): void; // records were folded; after a sum, those to show singly
     jumped?(now: number): void; // another moment is on stage
     landed?(r: probe.Record, now: number): void; // the viewer froze, stepped, or scrubbed: r is at the cursor
     shown?(res: fold.Resource | undefined, state: fold.State): void; // the scene was drawn

@@ -1,11 +1,11 @@
-// Panels that the program renders, and that the page renews while they are visible.
+// Panels that the program renders. The page renews them while they are visible.
 
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";
 
 // newPanel returns a part of the page: a panel that a button and a key open. The page renews it once a second while it
-// is open, and every closed ms while it is closed (0: never). The panel's piece #NAME-state has data-news: if that is
-// not "", the button is marked, and tell gets each new text. heed() is called after each renewal. A hidden button
+// is open, and every closed ms while it is closed (0: never). The panel's piece #NAME-state has data-news: if that text
+// is not "", the button is marked, and tell gets each new one. heed() is called after each renewal. A hidden button
 // disables the panel.
 /**
  * @param {(news: string) => void} tell @param {string} name @param {string} key
@@ -30,7 +30,7 @@ export function newPanel(tell, name, key, closed = 0, heed = () => {}) {
 }
 
 // renew fetches a panel. Its pieces with data-live and an id replace those in the page that differ. A piece with the
-// focus waits until it loses the focus. With always, it is replaced, too, except for a dragged slider, and the focus
+// focus waits until it loses the focus. With always, it is replaced at once, except a dragged slider, and the focus
 // moves to the same control.
 /** @param {string} url @param {boolean} [always] */
 export async function renew(url, always = false) {

@@ -1,7 +1,7 @@
 // Package export writes the stage, the book and their data as files that need no program, for a web server or a disk.
 //
-// The files depend only on the program: two exports are equal. static.js answers the page's requests from these files:
-// a request that the page learns needs its answer there.
+// The files depend only on the program: two exports are equal. static.js answers the page's requests from these files,
+// so a new kind of request needs an answer there, too.
 package export
 
 import (
@@ -35,7 +35,7 @@ type site struct {
 
 // Write writes everything that the pages of program link to into dir, which it creates if necessary, and returns the
 // number of files and of their bytes. program is package viz's handler without a running pipeline. A dir that is not
-// empty must be an earlier export; files with other names stay.
+// empty must be an earlier export; Write keeps files that the new export does not have.
 func Write(dir string, program http.Handler) (files, size int, err error) {
 	root, err := openOurs(filepath.Clean(dir)) // fails early for a foreign folder
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"listwatch/viz/frame"
 )
 
-// maxExport is the most bytes of an export, which people read over slow lines or send.
+// maxExport limits the bytes of an export, because people load it over slow connections and send it to others.
 const maxExport = 12 << 20
 
 // exported writes an export and returns its files, by slash-separated path.

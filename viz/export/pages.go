@@ -141,7 +141,7 @@ func openOurs(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// checkOurs makes openOurs's checks on an open folder. there describes the folder, or the link to it.
+// checkOurs checks an open folder for openOurs. there describes the folder, or the link to it.
 func checkOurs(root *os.Root, there fs.FileInfo) error {
 	opened, err := root.Stat(".")
 	if err != nil {
@@ -185,8 +185,8 @@ var (
 	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
 )
 
-// bundler makes one classic script of modules, since a browser loads no modules from disk. Forty lines do it here
-// without a library, which each user of the program would have to fetch and build.
+// bundler makes one classic script of modules, because a browser loads no modules from disk. These forty lines replace
+// a library that each user of the program would have to fetch and build.
 type bundler struct {
 	read func(path string) ([]byte, error)
 	out  strings.Builder

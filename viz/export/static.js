@@ -42,7 +42,7 @@
     return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
 
-  // take answers with a recording of these pages or, on a web server, with the recording at any address.
+  // take answers with a recording of this export or, on a web server, with the recording at any address.
   /** @param {string} name @param {Http} http */
   async function take(name, http) {
     if (/^[\w-]+$/.test(name)) return new Response(await bytes(`takes/${name}`));

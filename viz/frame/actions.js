@@ -40,15 +40,15 @@ export class Actions {
     if (!(await player.stepTo(direction, follow.has() ? hop : () => true))) tell("no other hop is near");
   }
 
-  // toggleFollow follows an object, or stops if it is followed already. Without a key it stops, or follows the newest.
+  // toggleFollow follows an object, or stops if it is followed. Without a key it stops, or else follows the newest one.
   toggleFollow(key = this.stage.follow.has() ? "" : objectKey(this.stage.scene.store.at(-1)?.key ?? "")) {
     const { follow, tell } = this.stage;
     follow.set(follow.key === key ? "" : key);
     if (follow.has()) tell(`following ${key}: F ends it`);
   }
 
-  // setSpeed sets the speed of a replay. Live mode always runs at the program's speed: slowed down, it becomes a replay
-  // from the cursor on.
+  // setSpeed sets the speed of a replay. Live mode always runs at the program's speed; slowing it down turns it into a
+  // replay from the cursor on.
   /** @param {number} exponent */
   setSpeed(exponent) {
     const { player, tell } = this.stage;

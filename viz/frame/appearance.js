@@ -1,5 +1,5 @@
 // Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the current
-// switches. The levels are eight boxes, each of which a click opens, and the full machinery: locks, goroutines, gates,
+// switches. The two levels are eight boxes, which open at a click, and the full machinery: locks, goroutines, gates,
 // the ring's hands, versions in brackets, the list of promises. Elements have the same attributes at both levels.
 
 import { $, address, part, parts, put, say, when } from "../dom/dom.js";
@@ -48,8 +48,8 @@ export function newAppearance(stage) {
     address({ detail: scene.detail === "boxes" ? "" : scene.detail });
   }
 
-  // switches names the stations after the running implementations: a text has its words for the value of a switch in an
-  // attribute of that name. A recording has the switches of the program that wrote it.
+  // switches names the stations after the running implementations: an element keeps its words for a switch's value in
+  // the attribute of that value's name. A recording has the switches of the program that wrote it.
   /** @param {page.Switches} now */
   function switches(now) {
     const values = Object.values(now ?? {});

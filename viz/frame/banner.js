@@ -10,7 +10,7 @@ const connections = {
   reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived. It continues " +
     "when the program answers again.",
 };
-const patience = 1500; // ms; a shorter loss of the connection shows no message
+const patience = 1500; // ms; a shorter loss of the connection is not shown
 
 /** @param {{ connection: () => string, says: (r: probe.Record) => string }} stage */
 export function newBanner(stage) {

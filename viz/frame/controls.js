@@ -29,7 +29,7 @@ export class Controls {
     this.dialog = $("#watcher-dialog", HTMLDialogElement);
     this.quiet = 0;
     this.turn = 0;
-    // by returns the action of a button and its key, which does nothing while the button is not offered.
+    // by returns the action for a button and its key. The action does nothing while the button is not offered.
     const by = (/** @type {string} */ id, /** @type {() => Promise<void>} */ act) => () => {
       const button = $(id, HTMLButtonElement);
       if (!button.closest("[hidden], [data-laid] [data-acts]") && !button.disabled) this.attempt(button, act);

@@ -1,6 +1,6 @@
 // Keys: single keys act like buttons. A button with data-stroke does the same as that key; a button with data-guides,
-// the same as that key in a guide. Keys are off while a field has the focus, or a dialog or menu is open, which Escape
-// closes. A viewer whose screen reader or switch device needs the letters can turn them off. `?` lists all keys.
+// the same as that key in a guide. Keys are off while a field has the focus, or while a dialog or menu is open; Escape
+// closes those. A viewer whose screen reader or switch device needs the letters can turn them off. `?` lists all keys.
 //
 // Keys are KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space. Every part of the page
 // passes its keys as {key: act}. While a guide is open, guide() returns its actions for the arrows, a clicker and other
@@ -26,7 +26,7 @@ export function bindKeys(all, guide) {
   enabled.checked = localStorage.getItem(storage) !== "off";
   when(enabled, "change", () => localStorage.setItem(storage, enabled.checked ? "on" : "off"));
 
-  // busy reports whether a key already has a meaning at the target: Space and Enter press a button.
+  // busy reports whether a key already has a meaning at the target: for example, Space and Enter press a button.
   /** @param {HTMLElement} target @param {string} key */
   function busy(target, key) {
     if ($("dialog[open], :popover-open")) return true;

@@ -1,5 +1,5 @@
 // The live stage. One log, many views: the feed brings records, the player chooses the moment on stage, the fold
-// computes its picture, the scene draws the picture, motion draws the records that lead there, and the table and the
+// computes its picture, the scene draws the picture, motion draws the records that lead to it, and the table and the
 // sentence put them into words. One clock, requestAnimationFrame, drives everything.
 //
 // This module makes the parts of the page and connects them. A part finds its own elements in the page, and implements
@@ -45,7 +45,7 @@ import { Visit } from "./visit.js";
 
 const soon = 600; // records after the cursor searched for the next ways
 const recently = 40; // records loaded before the first picture
-const ledHere = 200; // records before the cursor searched for resting tokens
+const ledHere = 200; // records before the cursor searched for tokens at rest
 
 const { dataset } = document.body;
 const fold = newFold(JSON.parse(dataset.table ?? "[]"));
@@ -197,7 +197,7 @@ const feed = new Feed({
   state: (word, title) => (on.connection = [word, title]),
 });
 
-// begin takes the list of the page's list-watch. A known log is only continued.
+// begin takes the list of the page's list-watch. If the log is the one already on stage, it only continues it.
 /** @param {import("../log/feed.js").Snapshot} answer */
 async function begin(answer) {
   waiting.length = 0;
@@ -241,7 +241,7 @@ function frame(now) {
   requestAnimationFrame(frame);
   const ms = Math.min(100, now - frames.at);
   const passed = ms + frames.postponed;
-  // One frame has no time to both read a sum and draw it. So this one draws nothing: the screen keeps a whole picture.
+  // One frame has no time both to read a sum and to draw it. So this frame draws nothing, and the last picture stays.
   const waits = frames.summing && frames.postponed === 0 && ms < sweep && frames.shownAt <= frames.at;
   Object.assign(frames, { postponed: waits ? ms : 0, at: now, summing: false });
   if (!waits) turn(now, passed);
@@ -306,7 +306,7 @@ function jumped() {
   if (player.mode === "frozen" && !froze()) sentenceBar.begins(player.cursor);
 }
 
-// froze turns the sentence to the record at the cursor, if there is one, now that the stage is frozen.
+// froze turns the sentence to the record at the cursor, if there is one, because the stage has just been frozen.
 function froze() {
   const r = player.tape.get(player.cursor);
   if (r) landed(r, performance.now());
@@ -320,7 +320,7 @@ function trouble(problem) {
   if (gone && on.source) get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
 }
 
-// leave leaves the running program for a recording of this name.
+// leave turns from the running program to the recording with this name.
 /** @param {string} recording */
 function leave(recording) {
   feed.close();

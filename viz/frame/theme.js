@@ -1,5 +1,5 @@
-// This script sets the theme, and whether this is a first visit, before the first paint: so a dark page never flashes
-// white, and a first visitor never sees parts that the first view hides.
+// This script sets the theme, and whether this is a first visit, before the first paint. Otherwise a dark page would
+// flash white, and a first visitor would briefly see parts that the first view hides.
 (function () {
   const root = document.documentElement;
   const chosen = localStorage.getItem("theme");

@@ -59,7 +59,7 @@ export class Visit {
 
   async copyLink() {
     const { player: { cursor }, follow, shown, notice, tell } = this.stage;
-    const { story } = document.body.dataset; // the address names the beat, which every host of the pages can tell
+    const { story } = document.body.dataset; // the address already names the story and the beat
     if (!story && !this.stage.program() && !shown().recording) {
       return notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     }
@@ -68,8 +68,8 @@ export class Visit {
     tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }
 
-  // show plays a recording from its beginning, or shows the moment of a link to it. In a chapter it stays frozen: the
-  // chapter moves the cursor.
+  // show plays a recording from its beginning, or shows the moment of a link to it. In a chapter it stays frozen,
+  // because the chapter moves the cursor.
   /** @param {string} name @param {File | Promise<File>} coming @param {boolean} explained */
   async show(name, coming, explained) {
     const { player, figure, notice } = this.stage;

@@ -212,7 +212,7 @@ type placeTable struct {
 	Queues   map[string]placeText
 }
 
-// placeText has the inspector's texts about a station or a queue.
+// placeText holds the inspector's texts about a station or a queue.
 type placeText struct {
 	Title   string // only for queues; a station's title is in the layout
 	What    string // two sentences
@@ -221,7 +221,7 @@ type placeText struct {
 	Threads []thread
 }
 
-// thread is an upstream discussion that became a scenario here.
+// thread is an upstream discussion on which a story here is based.
 type thread struct {
 	Ref   string // "kubernetes/kubernetes#125123"
 	Words string
@@ -235,7 +235,7 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 	return partWhatLeaf(p, p.text()), nil
 }
 
-// codeView is the code leaf: one declaration, and a list of the part's others.
+// codeView is the code leaf: one declaration, and a list of the part's other declarations.
 type codeView struct {
 	*book.Site
 	Point string                // the lit point

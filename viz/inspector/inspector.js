@@ -2,8 +2,8 @@
 // program renders each leaf as a piece of HTML at its own address (/viz/part/); this module fills in the parts that
 // depend on the picture at the cursor.
 //
-// The code leaf follows the cursor while the stage is frozen: stepping lights the line that reported the record, in any
-// file.
+// The code leaf follows the cursor while the stage is frozen: each step lights the line that reported the record, in
+// whatever file it is.
 
 import { $, copied, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";
@@ -98,7 +98,7 @@ export class Inspector {
     const { station, queue, subject } = this.place;
     const last = (subject ? this.res?.subjects[subject] : this.res?.stations[station])?.last;
     const point = this.tab === "code" && last && this.about()(last) ? last.point : "";
-    // the program does not have the log of a dropped recording, and must not show the history in its own
+    // the program does not have the log of a dropped recording, and must not show its own history for it
     const log = shown().log || (this.tab === "history" ? "unknown" : "");
     return String(queryOf({ resource: resource(), queue, subject, at, log, point, ...extra }));
   }
@@ -115,7 +115,7 @@ export class Inspector {
     if (this.open) this.swap(article);
   }
 
-  // swap replaces the leaf. If the new leaf is the same one, reloaded, it keeps the viewer's scroll position and focus.
+  // swap replaces the leaf. If the same leaf was only reloaded, it keeps the viewer's scroll position and focus.
   /** @param {HTMLElement} article */
   swap(article) {
     const { leaf } = this;

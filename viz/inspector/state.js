@@ -8,7 +8,7 @@ import { objectKey, shelfName } from "../log/fold.js";
  * @typedef {[name: string, value: string | number | undefined]} Row
  */
 
-// rowsOf lists a part of the picture by its own names; a token, an object or a record is one row.
+// rowsOf lists the fields of a part of the picture under their own names; a token, an object or a record is one row.
 /** @param {object} part @param {string} [path] @returns {Row[]} */
 const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value]) => {
   if (typeof value !== "object") return value === undefined ? [] : [[path + name, value]];
@@ -25,7 +25,7 @@ export function meant(infos, resource, { station, queue, subject }) {
 }
 
 // stateOf returns the state of a place: groups {title, rows} of [name, value]. titles has the names of the queues;
-// about(r) reports whether a record is about the place.
+// about reports whether a record is about the place.
 /**
  * @param {fold.Resource | undefined} res @param {Place} place @param {Titles} titles
  * @param {(r: fold.Last) => boolean} about

@@ -1,5 +1,5 @@
-// The chain of waits: from any queue to the goroutine that can end them, as a function of the picture at the cursor.
-// Nothing here uses the document.
+// The chain of waits, from any queue to the goroutine that can end these waits, as a function of the picture at the
+// cursor. Nothing here uses the document.
 
 import { namesOf, objectKey, youngest } from "../log/fold.js";
 
@@ -95,14 +95,14 @@ export function newWhy(infos) {
 /** @param {fold.Resource} res @param {fold.Wait | null} w @returns {[queue: string, subject: string]} */
 function next(res, w) {
   if (w?.kind !== "client") return [w?.on ?? "", w?.subject ?? ""];
-  // continues in the watcher's client, if the client reports records, too
+  // the chain continues in the watcher's client, if the client reports records, too
   const client = namesOf(res.subjects[w.subject]).find((id) => (res.subjects[id]?.counts.FrameDecoded ?? 0) > 0);
   return client ? ["wire", client] : ["", ""];
 }
 
 // takes reports whether a waiting goroutine is the receiver of this queue, not of another one with the same name. A
-// watcher takes from its own input; the only dispatcher takes from incoming, whatever it waits for; and the cacher's
-// reflector takes from the youngest watch of etcd.
+// watcher takes from its own input, the only dispatcher from incoming, whatever it waits for, and the cacher's
+// reflector from the youngest watch of etcd.
 /** @param {fold.Resource} res @param {fold.Wait} w @param {string} queue @param {string} subject */
 function takes(res, w, queue, subject) {
   if (queue === "etcd3-result") return res.subjects[subject] === youngest(res, "watchchan");

@@ -88,7 +88,7 @@ func (s *Seen) stuck() []string {
 	return found
 }
 
-// troubles returns these sentences, and last one about the server's metrics.
+// troubles returns the sentences of stuck, and then one about the server's metrics.
 func (s *Seen) troubles() []string {
 	if s.Guest.Trouble == "" {
 		return s.stuck()

@@ -27,9 +27,9 @@ const silence = 3000; // ms; the server sends a bookmark every second, so it has
 const pause = 500; // ms until the retry after a failure
 
 // A Feed calls on.snapshot(answer), on.records(list), and on.state(word, title); on.coalesced(message) when the server
-// has summed up records, because the page is too slow or they are too many to watch; and on.world(status) when the
-// world is held or its clock has moved. on.follows() returns the part of the query for records that are never summed
-// up.
+// has summed up records, because the page is too slow or there are too many records to watch; and on.world(status) when
+// the world is held or its clock has moved. on.follows() returns the part of the query for records that are never
+// summed up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {

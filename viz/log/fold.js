@@ -14,7 +14,7 @@ const maxTokens = 32; // per queue: the most slots that a pipe draws
 const maxCells = 128; // the most cells that the ring draws
 const maxRows = 24; // per shelf
 const maxText = 240; // code points of any text a client may have chosen
-const maxQuoted = 4096; // characters of a text in a picture from outside
+const maxQuoted = 4096; // characters of a text in a picture that the page did not make
 
 // dict returns a map for names that a client may have chosen. An ordinary object has "toString" from the start, and
 // does not keep "__proto__".
@@ -90,7 +90,7 @@ export function complete(value, shape = picture) {
 /** @returns {fold.State} */
 export const newState = () => complete();
 
-// adopt makes the maps of a read or copied state like those of dict.
+// adopt gives the maps of a read or copied state no prototype, as dict does.
 /** @param {fold.State} state */
 function adopt(state) {
   Object.setPrototypeOf(state.resources, null);
@@ -217,7 +217,7 @@ function apply(infos, state, r) {
   const res = resourceOf(state, r.resource ?? "");
   if (info.name === "CrowdLookedAt") {
     crowd(res, r);
-    r = { ...r, texts: undefined }; // crowd has given it to the watchers
+    r = { ...r, texts: undefined }; // crowd has given the texts to the watchers
   }
   const last = lastOf(r);
   add(res.points, info.name, 1);
@@ -310,7 +310,7 @@ export const opened = (res, kind) => Object.entries(res.subjects).filter(([, sub
   .sort(([a, one], [b, other]) => one.opened - other.opened || (a < b ? -1 : 1));
 
 // subjectOf returns the subject of a record, or null: if the queue's owner opens and closes, a subject that is not open
-// has no queue. Only after a gap in the log does a send create its subject.
+// has no queue. A send creates its subject only after a gap in the log.
 /** @param {fold.State} state @param {fold.Resource} res @param {fold.Point} info @param {string} id */
 function subjectOf(state, res, info, id) {
   if (id === "" && !info.queue) return null;
@@ -402,7 +402,7 @@ export const youngest = (res, kind) => opened(res, kind)
   .findLast(([, each], i, all) => i === 0 || all[i - 1][1].opened < each.opened)?.[1];
 
 // updateShelf puts an object on the shelf, or takes it off. A record without a key is about the whole store: a replace
-// drops the rows, a bookmark keeps them. An object that was there without a row (holds) is sorted in by its version.
+// drops the rows, a bookmark keeps them. An object that was on it without a row (holds) is sorted in by its version.
 /** @param {fold.Shelf} shelf @param {probe.Record} r @param {number} n @param {boolean} holds */
 function updateShelf(shelf, r, n, holds) {
   shelf.n = n;
@@ -444,7 +444,7 @@ export const laterRV = (a, b) => (a.length !== b.length ? a.length > b.length : 
 
 const maxFill = 6668; // characters of the base64 fill of 5,000 watchers
 
-// boundAs cuts a text to the limit for its name.
+// boundAs cuts a text to the limit for a text of that name.
 /** @param {string} name @param {string} text */
 export const boundAs = (name, text) => (name === "fill" && text.length <= maxFill ? text : bound(text));
 

@@ -29,7 +29,7 @@ const together = 512; // records folded at once
 
 // readRecording reads a recording onto an empty tape, with occasional pictures, and returns {header, records, state,
 // first, hash}: state is the picture after the last record, first the number before the first record. The error
-// describes the fault of the file.
+// describes what is wrong with the file.
 /** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
@@ -133,7 +133,7 @@ function room(state) {
 /** @param {unknown} text */
 const isText = (text) => typeof text === "string";
 const maxTexts = 8; // the most texts of a record
-// fields are a record's fields, each with its test. All but the first two may be missing.
+// fields maps a record's fields to their tests. All but the first two may be missing.
 /** @type {{ [field: string]: (value: any) => boolean }} */
 const fields = {
   seq: (n) => isCount(n) && n > 0, point: (name) => isText(name) && name !== "",

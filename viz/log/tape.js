@@ -80,7 +80,7 @@ export class Tape {
     frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (this.source && frames.length > frameRoom) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
-    // Older pictures end up wider apart.
+    // Thinning out keeps every second picture, so older pictures are further apart.
     if (parts > partsRoom) this.frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1);
   }
 

@@ -129,7 +129,7 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	_, _ = w.Write(body)
 }
 
-// About refuses a request about the log of another run, whose sequence numbers mean nothing here.
+// About refuses a request that names the log of another run, whose sequence numbers mean nothing here.
 func About(log *probe.Log, r *http.Request) error {
 	if id := r.URL.Query().Get("log"); id != "" && id != log.ID() {
 		return Refuse(http.StatusGone, "that is the log of another run of the program")
@@ -137,7 +137,7 @@ func About(log *probe.Log, r *http.Request) error {
 	return nil
 }
 
-// Number parses a number of a query, or returns otherwise if it is missing.
+// Number parses a number in a query, or returns otherwise if the number is missing.
 func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	text := values.Get(name)
 	if text == "" {
@@ -150,8 +150,8 @@ func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	return n, nil
 }
 
-// Foreign reports whether a page of another origin sent a request: whether the guard would refuse it as a write. Such a
-// page can send a read, although it does not see the answer. The read is answered, but has no effects.
+// Foreign reports whether a page of another origin sent a request, which the guard would refuse if it were a write.
+// Such a page can send a read, although it does not see the answer. The read is answered, but has no effects.
 func Foreign(r *http.Request) bool {
 	write := *r
 	write.Method = http.MethodPost

@@ -1,6 +1,6 @@
 // Handovers: the line of each record of a run, and what passes between the lines. Nothing here uses the document.
 //
-// The k-th item put into a queue of ours is the k-th taken out, by the fold's counts. Without a queue between two
+// By the fold's counts, the k-th item put into one of our queues is the k-th taken out. Without a queue between two
 // lines, the same change is seen again at the other end: etcd's watch reports a commit, the client a frame from the
 // wire, its reflector a decoded event, its listeners an object that the informer stored. Items put in before the run,
 // or taken out after it, are left out. A receiver may write its record before the sender writes its own.
@@ -21,7 +21,7 @@ import { namesOf, objectKey } from "../log/fold.js";
  * @typedef {Map<string, { subject: string, queue: string, sent: number, received: number }>} Counters
  */
 
-// again maps a point at which a change is seen again to its previous points, and the way between, in words.
+// again maps a point at which a change is seen again to the points that may precede it, and the way between, in words.
 /** @type {{ [point in probe.PointName]?: [from: probe.PointName[], says: string] }} */
 const again = {
   Etcd3IncomingSent: [["TxnCommitted"], "by etcd's watch"],
@@ -36,7 +36,7 @@ const again = {
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
 // trace folds records onto the state before them, which it owns, and returns the hand-overs among the records that here
-// accepts: columns in log order; lines from top to bottom; arrows between columns. With delta, a FIFO hands over by
+// accepts: columns in log order, lines from top to bottom, and arrows between columns. With delta, a FIFO hands over by
 // object.
 /**
  * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
@@ -79,7 +79,7 @@ export function trace(fold, delta, state, records, here) {
   return { columns, arrows, lines: inOrder(columns.map(({ line }) => line)) };
 }
 
-// seers returns the subjects that may see a record's change again.
+// seers returns the subjects at which a record's change may be seen again.
 /** @param {probe.Record} r @param {fold.Resource} res */
 function seers({ point, subject = "" }, res) {
   return point === "FrameWritten" ? namesOf(res.subjects[subject]) : [point === "TxnCommitted" ? "" : subject];
@@ -115,7 +115,7 @@ export function lineOf(infos, { point, subject = "" }) {
   return { id: `${owner} ${name}`, title, owner, order, place: !lane };
 }
 
-// inOrder returns each line once, from top to bottom: owners as the path reaches them, then by name, w2 before w10.
+// inOrder returns each line once, from top to bottom: in the path's order of their owners, then by name, w2 before w10.
 /** @param {Line[]} all */
 function inOrder(all) {
   const lines = [...new Map(all.map((line) => [line.id, line])).values()];

@@ -4,7 +4,7 @@ package spacetime
 
 import "listwatch/viz/stage"
 
-// area is the place of the records, in units of the stage: names are left of it, the legend above.
+// area is the rectangle for the records, in units of the stage: names are left of it, the legend above it.
 var area = struct {
 	Left   float64 `json:"left"`
 	Right  float64 `json:"right"`
@@ -16,7 +16,7 @@ const legendBase = 30.0 // the baseline of the words above the area
 
 // signs is the legend: each sign's drawing and place, and its meaning, written [far] units to the right.
 var signs = []struct {
-	path, use string // one of these is set, to the class of the shape
+	path, use string // one of these is set, to the shape's class
 	x, y      float64
 	means     string
 	far       float64

@@ -74,7 +74,7 @@ export class Spacetime {
     this.build().catch((problem) => this.blank(refusal(problem).message)).finally(() => (this.busy = false));
   }
 
-  // build draws up to room records of the resource on stage that lead to the cursor, without a gap.
+  // build draws up to room records of the resource on stage, the last ones before the cursor, without a gap.
   async build() {
     const { player, fold, here } = this.stage;
     const { tape, cursor, oldest, mode } = player;
@@ -142,7 +142,7 @@ export class Spacetime {
   arrowOf({ sent, taken, says, queue }, yOf) {
     const back = taken.index < sent.index;
     const [[x1, y1], [x2, y2]] = [sent, taken].map((column) => [columnX(column), yOf(column)]);
-    const arc = y1 === y2 ? 12 : 0; // above its line
+    const arc = y1 === y2 ? 12 : 0; // an arc above the line that both ends are on
     const late = back ? ": the receiver wrote its record before the sender wrote its own, so the arrow points back"
       : `, ${milliseconds(taken.r.t - sent.r.t)}`;
     return svg("path", {
@@ -153,7 +153,7 @@ export class Spacetime {
   }
 }
 
-// rowsOf places as many lines as fit; the last row represents all others.
+// rowsOf places as many lines as fit; the last row stands for all others.
 /** @param {Line[]} lines */
 function rowsOf(lines) {
   const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));

@@ -1,7 +1,7 @@
 // The crowd: from the sixth watcher on, a strip of dots, one for each client, in order of arrival. The dot is at the
 // bottom of its cell if the client's channels are empty, and at the top if one is full. A mark behind the dot shows
-// that the client got the dispatcher's last change. For a watcher that does not report every event, this follows from
-// the dispatcher's record and the watcher's selectors.
+// that the client got the dispatcher's last change. If a watcher does not report every event, the page derives this
+// from the dispatcher's record and the watcher's selectors.
 
 import { label, mark, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";
@@ -15,7 +15,7 @@ import { counted } from "../lib/texts.js";
  * @typedef {{ n: number, full: number, closed: number, waiting: number, dots: Dot[] }} Crowd
  */
 
-const most = 5000; // clients; the log has the fill of no more
+const most = 5000; // clients; the log has the fill of at most this many
 const widest = 8; // the most units of a dot's width
 const lasts = 4e9; // ns of log time that the dot of a closed watcher stays
 const lately = 600; // the number of records searched for closed watchers
@@ -59,7 +59,7 @@ function got({ fill, opened, rv, counts, texts }, last) {
 /** @param {string} id */
 const numberOf = (id) => Number(id.replace(/\D/g, ""));
 
-// withClosed returns the crowd with recently closed watchers in their old places; watchers' numbers only grow.
+// withClosed returns the crowd with recently closed watchers in their old places, because watchers' numbers only grow.
 /** @param {Scene} scene @returns {Dot[]} */
 function withClosed({ places: { crowd }, closed, now }) {
   /** @type {Dot[]} */

@@ -416,8 +416,8 @@ func handshakeGlyph(name string) templ.Component {
 	})
 }
 
-// gripGlyph is a hand on a thing, and the words of what it will do (stories/hands.js). A slider's hand is moved along its
-// rim, which children draw.
+// gripGlyph is a hand on a part of the stage, with the words for what it will do (stories/hands.js). A slider's hand
+// moves along its rim, which children draw.
 func gripGlyph(knob, target, role string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -821,7 +821,7 @@ func stationTitle(name string) templ.Component {
 	})
 }
 
-// tokenDefs defines the shapes of events: the shape shows an event's type, the colour its fate.
+// tokenDefs defines the shapes of events: the shape shows an event's type, and the colour its fate.
 func tokenDefs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

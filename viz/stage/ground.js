@@ -51,7 +51,7 @@ export function nearest(boxes, [x, y]) {
   return all.reduce((a, b) => (off(b) < off(a) ? b : a));
 }
 
-// placed maps a point of a way (path.js) to the layout.
+// placed maps a point of a token's way (path.js) to the layout.
 /** @param {Layout} layout @param {Point} point @returns {Point} */
 export const placed = ({ place }, [x, y, how]) => (how ? [...place([x, y]), how] : place([x, y]));
 
@@ -87,7 +87,7 @@ export function cellOf(pipe, n, left, step) {
 export const few = 32; // in a ring of at most this many cells, each cell shows its version
 const wide = 44; // the inner radius of a ring with few cells
 
-// turnOf returns a position's place on the circle in turns, in [0, 1); slot 0 is at 0.
+// turnOf returns a position's place on the circle as a fraction of a turn, in [0, 1); slot 0 is at 0.
 /** @param {Places} ring @param {number} pos */
 export function turnOf(ring, pos) {
   return ring.capacity > 0 ? (((pos % ring.capacity) + ring.capacity) % ring.capacity) / ring.capacity : 0;

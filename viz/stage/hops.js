@@ -1,4 +1,4 @@
-// Hops: the change that a record is about, and the records that make up one hop of it.
+// Hops: which change a record is about, and which records make up one hop of that change.
 
 import { objectKey } from "../log/fold.js";
 

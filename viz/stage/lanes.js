@@ -34,7 +34,7 @@ export function made(name) {
 }
 
 // lanes keeps one group for each lane in the container of its kind, and returns the lanes. Lanes that do not fit stay
-// in the document, but are not drawn; of a crowd, only some have groups, and the others are dots (crowd.js).
+// in the document, but are not drawn. In a crowd only some watchers have groups; the others are dots (crowd.js).
 /** @param {Scene} scene @param {Kind} kind */
 function lanes(scene, kind) {
   const [station, attribute] = kinds[kind];
@@ -95,8 +95,8 @@ export function showWatchers(scene, res) {
   showCrowd(scene, res);
 }
 
-// unread returns by how many versions the client of a watcher is behind what the server has written to it, as far as the
-// log has it: only our own clients report what they read.
+// unread returns by how many versions a watcher's client is behind the events that the server has written to it, as far
+// as the log shows: only our own clients report what they read.
 /** @param {fold.Resource} res @param {fold.Subject} watcher */
 function unread({ subjects }, watcher) {
   const name = nameOf(watcher);
@@ -122,7 +122,7 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
   say(title, called);
   widen(title, widthOf(called, nameFont) > room ? room : 0); // condensed if wider than the room
-  // a change or a bookmark that travels alone is not read yet, however far its version is
+  // a change or a bookmark that travels alone has not been read yet, however far its version is ahead
   const behind = scene.streaming ? unread(res, subject) : 0;
   mark(el, "late", behind > late);
   say(part(el, ".has"), behind > late ? `${behind} behind` : subject.rv === "0" ? "" : `has ${subject.rv}`);

@@ -71,7 +71,7 @@ var boxes = map[string]box{
 	"workqueue":        {44, 352, 172, 186, "workqueues"},
 }
 
-// The places around the stations.
+// The boxes besides those of the stations.
 var (
 	serverBox = box{128, serverTop, 932, serverBottom - serverTop, ""}
 	clientBox = box{28, clientTop, 1132, clientBottom - clientTop, ""}
@@ -95,7 +95,7 @@ func (b box) Bottom() float64 { return b.Y + b.H }
 func (b box) CX() float64     { return b.X + b.W/2 }
 
 // grip is a hand on a thing: its place, its sign around that place, its sign while it is turned, and the place of the
-// ghost's words. By is the number of values by which a press moves it. Those of a lane are relative to the lane.
+// ghost's words. By is the number of values by which a press moves it. Places in a lane are relative to the lane.
 type grip struct {
 	X, Y       float64
 	Sign, Shut string
@@ -104,7 +104,7 @@ type grip struct {
 	Anchor     string
 }
 
-// grips by the knobs that they turn (stories/hands.js).
+// grips maps each knob that has a hand on the stage to that hand (stories/hands.js).
 var grips = map[string]grip{
 	"etcd.restart":  {70, 130, "M-6 4A7 7 0 1 1 0 7M-9 0L-6 5L-2 1", "", 0, [2]float64{70, 252}, "mid"},
 	"ring.capacity": {550, 228, "M-6 -6L6 6M-6 0V-6H0M6 0V6H0", "", -1, [2]float64{568, 268}, "right"},
@@ -239,7 +239,7 @@ var (
 	}
 )
 
-// chevrons show a rail's direction: x, y, and degrees clockwise from rightward.
+// chevrons show a rail's direction; each is x, y, and degrees clockwise from rightward.
 var chevrons = [][3]float64{
 	{126, serverAxis, 0}, {316, serverAxis, 0}, {396, serverAxis, 0}, {572, serverAxis, 0}, {712, serverAxis, 0},
 	{wireX, 296, 90}, {wireX, 336, 90}, {1006, clientAxis, 180}, {870, clientAxis, 180}, {730, clientAxis, 180},

@@ -59,7 +59,7 @@ export class Motion {
     this.stale = true;
     this.drawnAt = 0;
     this.clock = 0; // the time of the previous frame
-    this.stood = false; // whether time was stopped then; since is when it stopped
+    this.stood = false; // whether time was stopped in that frame; since is the time at which it stopped
     this.since = 0;
     new ResizeObserver(() => this.restyle()).observe(canvas);
     this.restyle();
@@ -119,8 +119,8 @@ export class Motion {
     return Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0)));
   }
 
-  // done returns how far a token has come on its way. While time is stopped, a token that its queue does not count yet
-  // waits in front of the queue.
+  // done returns how far a token has come on its way. While time is stopped, a token waits in front of a queue that
+  // does not count it yet.
   /** @param {Move} move @param {number} now */
   done({ legs, length, queue }, now) {
     const door = this.stood && queue ? Math.max(0, length - (legs.at(-1)?.length ?? 0) - half) : length;
@@ -214,11 +214,11 @@ export class Motion {
     return placed;
   }
 
-  // theirs reports whether a copy is in the lane of a client that is not the one on stage.
+  // theirs reports whether a copy is in the lane of a client other than the one on stage.
   /** @param {Move} m */
   theirs({ owner }) { return this.scene.places.watchers.lanes.has(owner) && !this.scene.serving.has(owner); }
 
-  // speech returns the sentence about the token's hop, which keeps its place beside the hop's way.
+  // speech returns the sentence about the token's hop. It keeps its place beside the hop's way.
   /** @param {number} now @param {State} state */
   speech(now, { own, said, stream }) {
     const { brush, scene, planner: { moves }, stood } = this;
@@ -261,7 +261,7 @@ export class Motion {
     const { watchers, listeners } = scene.places;
     const laneOf = (/** @type {string} */ id) => watchers.lanes.get(id) ?? listeners.lanes.get(id);
     const hero = scene.plain && all.find((m) => !((laneOf(m.owner)?.index ?? 0) > 0));
-    // A token that has left result is beside the flag of a story's client, which must stay legible.
+    // A token that has left result would cover the flag of a story's client.
     const flagged = (/** @type {Move} */ m) => !stood && m.point === "ResultReceived"
       && scene.story?.members.some(({ subject }) => subject === m.owner);
     return (/** @type {Move} */ m) => split(m) || flagged(m) || (scene.plain && m !== hero);
@@ -275,7 +275,7 @@ export class Motion {
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     if (stream) this.flow.draw(now, this.brush, this.still.matches);
     for (const each of ways) each.paint();
-    // Ways are behind the texts: they are erased there.
+    // Texts cover ways: the ways are erased there.
     const meets = (/** @type {Box} */ place) => ways.some(({ box }) => meet(box, place));
     for (const [l, t, r, b] of ways.length > 0 && !stream ? this.scene.words(meets) : []) {
       if (meets([l, t, r, b])) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
@@ -284,7 +284,7 @@ export class Motion {
     this.sheet.show();
   }
 
-  // stretch returns a painting of the part of a way between two lengths, or null if that part is empty.
+  // stretch returns a painting of a way between two lengths, or null if there is nothing between them.
   /**
    * @param {Move} way @param {number} from @param {number} to @param {{ globalAlpha: number }} [look]
    * @returns {Painting | null}

@@ -98,8 +98,8 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds a place for a sentence about a way: near the way, where the sentence covers the least. stand are other
-  // tokens, taken the texts and queues around.
+  // settle finds a place for a sentence about a way: near the way, where the sentence covers least. stand are the spots
+  // of other tokens; taken, the boxes of texts and queues.
   /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
   settle(words, way, stand, taken) {
     const { view } = this.scene;
@@ -166,7 +166,7 @@ export class Brush {
     return name ? [bare, name] : [bare];
   }
 
-  // beside paints the name of a token that a pipe draws, on the queue's empty side, or null if a name is there.
+  // beside paints the name of a token that a pipe draws on the queue's empty side, or returns null if a name is there.
   /**
    * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
    * @returns {Painting | null}

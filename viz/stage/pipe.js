@@ -60,7 +60,7 @@ export function showShelf(scene, name, shelf) {
   const newest = shown.at(-1)?.key;
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
   if (name === "store") scene.store = known;
-  // The objects without a row. The fold only counts objects that have not changed since the first list.
+  // The number of objects without a row: the fold only counts objects that have not changed since the first list.
   const rest = n - shown.length;
   const missing = (name === "indexer" && scene.story?.missing(known)) || [];
   rows.forEach((row, i) => {
@@ -91,7 +91,7 @@ function showRow(scene, row, { object, rest, box }) {
   say(part(row, ".rv"), rv !== "0" ? rv : "");
 }
 
-// call writes a name, or a story's name for a version with its turn in small type.
+// call writes a name or, for a story's name of a version, the pod's name with its turn in small type.
 /** @param {Element} el @param {string} name @param {string} [version] */
 function call(el, name, version) {
   if (version === undefined) return say(el, name);
@@ -100,7 +100,7 @@ function call(el, name, version) {
   el.replaceChildren(its, svg("tspan", { class: "turn" }, turn));
 }
 
-// nameOf describes a queue's drawing in words, with its owner.
+// nameOf describes a queue in words, with its owner.
 /** @param {Element} el @param {number} len @param {number} cap */
 function nameOf(el, len, cap) {
   const lane = el.closest(".lane")?.dataset ?? {};
@@ -150,7 +150,7 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   const { names } = scene.story ?? {};
   const n = slots ? Math.min(len, slots) : drawnOf(g, len);
   const step = stepOf(g, len, slots);
-  // after a gap in the log only their number is known
+  // after a gap in the log, only the number of the tokens is known
   const tokens = [...Array.from({ length: Math.max(0, n - known.length) }, () => unknown), ...known.slice(-n || n)];
   el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, leftward.has(name), step) }));
   showHeld(scene, el, Math.min(g.H - 1, step * 1.25), Math.min(g.H - 1, Math.max(8, step * 1.25)));

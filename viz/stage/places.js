@@ -31,7 +31,7 @@ export function nameOf({ texts: { WireOpened: said } }) {
   return name;
 }
 
-// own reports whether the viewer has opened a watcher's client: kubectl, or a watcher of this page.
+// own reports whether a watcher's client is the viewer's: kubectl, or a watcher opened on this page.
 /** @param {fold.Subject} subject */
 export const own = (subject) => ours.test(nameOf(subject));
 const ours = /^(kubectl|page-)/;
@@ -81,7 +81,7 @@ export function placesOf(scene, res) {
   };
 }
 
-// placed gives each entry a lane: the place in the entry, or the next one. If some have no room, the last place shows
+// placed gives each entry a lane: the one that the entry names, or the next. If some have no room, the last place shows
 // their number. The first watcher is the lowest, where the wire goes down. If high > 0, the group has that many rows,
 // centred on the client half's rail.
 /**
@@ -119,7 +119,7 @@ function inOrder(list, scene) {
   return ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ each }) => each);
 }
 
-// forward gives the cast of a story the first lanes, a place for each member even if it has no watcher. Among many
+// forward gives the cast of a story the first lanes, one for each member even if it has no watcher. If there are many
 // lanes, the subject that must be drawn gets the last one; the others keep their order.
 /** @param {Entry[]} list @param {Scene} scene @returns {Entry[]} */
 function forward(list, scene) {

@@ -1,4 +1,4 @@
-// The plan: records in, hops out. A hop is a few records of one change: planned, launched and landed. A token arrives
+// The plan turns records into hops. A hop is a few records of one change: planned, launched and landed. A token arrives
 // before its record is folded or, if the record departs from a place, sets out then. Between two hops it rests where
 // its last record left it: in a queue, or at a station. Nothing here uses the document or a clock.
 
@@ -235,7 +235,7 @@ export class Planner {
     for (const r of list) this.land(this.plan([r]));
   }
 
-  // pass moves the tokens on stage on at once, because their change is no longer shown hop by hop.
+  // pass lets the tokens on stage move on at once, because their change is no longer shown hop by hop.
   /** @param {probe.Record[]} list */
   pass(list) {
     const there = new Set([...this.tokens.values()].map((t) => t.change));
@@ -250,7 +250,7 @@ export class Planner {
 
   // ---- positions
 
-  // under reports whether a copy of a change has yet to move on: it is neither in a queue nor at its end.
+  // under reports whether a copy of a change still has a way to go: whether it is neither in a queue nor at its end.
   /** @param {string} change */
   under(change) { return [...this.tokens.values()].some((t) => t.change === change && !t.queue); }
 

@@ -33,7 +33,7 @@ export function showRing(scene, res, now) {
   showPins(scene, ring);
 }
 
-// showNone clears the ring while there is none.
+// showNone clears the drawing of the ring while the resource has no ring.
 /** @param {Scene} scene */
 function showNone(scene) {
   for (const id of ["cells", "versions", "pins"]) pool(part(scene.root, `#ring-${id}`), 0);

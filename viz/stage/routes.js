@@ -1,5 +1,5 @@
-// Routes: the way of each record's change, one entry for each point; records of other points do not travel. All points
-// are on the wide stage (layout.go), and ways follow the rails. Nothing here uses the document.
+// Routes: the way on which each point's records move a change; records of points without an entry do not travel. All
+// points are on the wide stage (layout.go), and ways follow the rails. Nothing here uses the document.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";
@@ -239,7 +239,7 @@ export const routes = {
     if (r.args?.[0] === 410) s.slideOff(r);
     s.plan.end(ask(r));
   },
-  // The writer may report a change long after etcd's watch delivered it; the change has left etcd then.
+  // The writer may report a change long after etcd's watch has delivered it, and the change has then left etcd.
   TxnCommitted(s, r) {
     const takes = s.asked(r)?.copy;
     if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), s.toEtcd, { takes });

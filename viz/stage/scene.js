@@ -1,5 +1,5 @@
-// The scene draws the folded state, again whenever it changes, and uses no records; motion.js draws the tokens that
-// move between two states. A style sheet moves the stations to the layout's places (ground.js).
+// The scene draws the folded state, again after each change, and uses no records; motion.js draws the tokens that move
+// between two states. A style sheet moves the stations to the layout's places (ground.js).
 
 import { $, mark, part, parts, put, say, when, widen } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";
@@ -217,8 +217,7 @@ function boxesOf({ root, view }, elements) {
 
 // ---- server half
 
-// hasEnded reports whether the newest Cacher of a resource has stopped. ended reports whether, besides, no other one
-// has started.
+// hasEnded reports whether the newest Cacher of a resource has stopped; ended, whether it has and no other has started.
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
@@ -313,7 +312,7 @@ function showDispatch(scene, res, watchers) {
   mark(scene.station("dispatch"), "blocked", blocked);
   const full = `${vars.blocked} full`;
   const youngestSeq = youngest(res, "watcher")?.opened ?? 0;
-  const same = !(last && youngestSeq > last.seq); // no watcher has come since dispatch picked them
+  const same = !(last && youngestSeq > last.seq); // no watcher was added since dispatch picked its watchers
   const to = !scene.story ? `to ${n}` : (n ?? 0) <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
@@ -325,8 +324,8 @@ function showDispatch(scene, res, watchers) {
 
 // ---- client half
 
-// informerOf returns the informer whose reflector, FIFO and indexer are drawn. There is room for one: the informer of
-// the subject that must be drawn.
+// informerOf returns the informer whose reflector, FIFO and indexer are drawn. The stage has room for one: that of the
+// subject that must be drawn.
 /** @param {Scene} scene @param {fold.Resource} res @returns {string} */
 function informerOf(scene, res) {
   const members = scene.story?.members ?? [];
@@ -385,7 +384,7 @@ const etcdsSince = (all, seq) => Object.values(all).flatMap((res) => {
 });
 
 // revisionOf returns the newest revision of etcd in the log. A watch may deliver a change before its writer reports it,
-// so changes that have reached the watch, or are on their way there, count too. So do changes that are not drawn.
+// so changes that have reached the watch, or are on their way there, count too. Changes that are not drawn count, too.
 /** @param {fold.Resource} res @param {{ [name: string]: fold.Resource }} all @param {string} leaving */
 function revisionOf(res, all, leaving) {
   const { etcd, etcd3 } = res.stations;

@@ -197,8 +197,8 @@ export class StoryView {
     });
   }
 
-  // drawGhost shows another server and the version up to which its ring has served a client: the server that the client
-  // came from, or the one that has ended.
+  // drawGhost shows another server, and the version up to which its ring has served a client: either the server from
+  // which the client came, or the one that has ended.
   /** @param {Member | undefined} away */
   drawGhost(away) {
     const el = part(this.scene.root, ".ghost");
@@ -388,7 +388,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   const ids = [who.replace(/^listwatch-/, ""), name, `informer-${name}`];
   const client = ids.find((id) => reflects(res.subjects[id]));
   const reflector = client === undefined ? undefined : res.subjects[client];
-  // A resumed watch names the version that its client has; events sent earlier may be lost.
+  // A resumed watch names the version that its client has. Events sent before it may be lost.
   const tells = now?.resumes ? [now] : mine;
   const rv = [
     reflector?.rv, now ? "0" : listed,

@@ -7,7 +7,7 @@
  * @typedef {{ point: probe.PointName, subject: string, n: number }} Count
  */
 
-// No viewer follows a single stripe, and on a machine with few cores the pipeline needs the CPU more than the drawing.
+// No viewer follows a single stripe, and with few cores the pipeline needs the CPU more than the drawing does.
 export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms between two drawings
 const stripe = 24; // units from one stripe to the next
 const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond; faster stripes would seem to run backwards
@@ -19,7 +19,7 @@ const once = /** @type {probe.PointName[]} */ (["TxnCommitted", "Etcd3IncomingSe
   "StoreUpdate", "IncomingSent", "IncomingReceived"]);
 const each = /** @type {probe.PointName[]} */ (["InputSent", "ResultSent", "FrameWritten", "FrameDecoded",
   "ReflectorReceived", "FIFOAdded", "IndexerUpdated", "AddReceived"]);
-// some is a record of any change: a version that etcd has yet to reach, and numbers for which every way is drawn.
+// some is a record of any change, with a version that etcd has yet to reach, and numbers for which every way is drawn.
 const some = { seq: 0, t: 0, key: "some/change", rv: "9".repeat(20), args: [Infinity, 1, 1] };
 
 export class Flow {
@@ -44,7 +44,7 @@ export class Flow {
     const counts = new Map(once.map((point) => [point, { point, subject: "", n: res.points[point] ?? 0 }]));
     for (const [subject, s] of Object.entries(res.subjects)) {
       for (const point of each) {
-        // a listener takes a notification at once, or pushes it behind others: one way for both
+        // a listener takes a notification at once, or pushes it behind others; both are drawn as one way
         const n = (s.counts[point] ?? 0) + (point === "AddReceived" ? s.counts.PendingPushed ?? 0 : 0);
         if (n) counts.set(`${point} ${subject}@${s.opened}`, { point, subject, n });
       }

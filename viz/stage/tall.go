@@ -9,9 +9,9 @@ import (
 	"listwatch/internal/observe/hold"
 )
 
-// The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Each
-// station is moved, but drawn as on the wide stage; only the ways between stations differ. So a token's place is still
-// a point of the wide stage, which ground.js moves with the nearest station, or to its place in tallTurns.
+// The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Stations
+// move, but are drawn as on the wide stage; only the ways between them differ. So a token's place is still a point of
+// the wide stage, which ground.js moves with the nearest station, or to its place in tallTurns.
 const tallWidth, tallHeight = 446, 1954
 
 // corners are the stations' top left corners on the tall stage. The stations from lanes to your client move together.

@@ -8,7 +8,7 @@ import { objectKey } from "../log/fold.js";
 const shapes = {
   ADDED: "added", MODIFIED: "modified", UPDATED: "modified", DELETED: "deleted", BOOKMARK: "bookmark", ERROR: "error",
 };
-// painted maps a shape to the path on a token's pill: the shape's sign, or its outline if it has no sign.
+// painted maps a shape to the path drawn on a token's pill: the shape's sign, or its outline if it has no sign.
 /** @type {{ [shape: string]: string }} */
 const painted = {
   added: "M-4 0H4M0 -4V4", modified: "M-4 1.5C-2 -3 0 -2 0 0C0 2 2 3 4 -1.5", deleted: "M-4 0H4",

@@ -38,8 +38,8 @@ const states = {
   client: ["⇥", "writes to its client"], version: ["◔", "waits for a version"],
   return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
-// padlocks have the station that shows the padlock, the lock's name, the stations whose records may be under the lock,
-// and the goroutine that takes it for writing.
+// padlocks maps each lock: the station that shows it, the lock's name, the stations whose records may be under it, and
+// the goroutine that takes it for writing.
 /** @type {Padlock[]} */
 const padlocks = [
   ["store", "WatchCache.mu", ["ring", "store"], "cacher.startCaching"],

@@ -1,5 +1,5 @@
-// The zoom shows the whole path, or the stations that a story or a presenter is about: the camera moves to those, and
-// the others are dimmed. The glyphs stay the same.
+// The zoom shows the whole path, or the stations that a story or a presenter is about: the camera moves there, and the
+// other stations are dimmed. The glyphs stay the same.
 
 import { $, put } from "../dom/dom.js";
 
@@ -9,7 +9,7 @@ import { $, put } from "../dom/dom.js";
  */
 
 const flight = 380; // ms from one view to another
-const handsOff = 4000; // ms after the viewer's own scrolling without ours
+const handsOff = 4000; // ms after the viewer's own scrolling in which the page does not scroll
 const margin = 34; // units around a station
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
@@ -49,7 +49,7 @@ export class Zoom {
     this.lay();
   }
 
-  // all returns the view of the whole stage. A frame with other proportions shows some empty ground beside it.
+  // all returns the view of the whole stage. A frame of other proportions shows some empty ground around the stage.
   /** @returns {View} */
   all() {
     const { scene } = this;

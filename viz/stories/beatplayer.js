@@ -1,5 +1,5 @@
 // The beat player holds the viewer's place in a story and decides what comes next. It uses no document, clock or
-// program: it acts through `on`, and tick passes the time. So it can be tested without a browser.
+// program, so that a test needs no browser: it acts through `on`, and tick passes the time.
 //
 // A beat goes through these phases:
 //
@@ -61,7 +61,7 @@ export class BeatPlayer {
     this.on.changed();
   }
 
-  // doing runs act, which uses current to check for a newer action. A failure leaves the viewer away.
+  // doing runs act, which uses current to check for a newer action. A failure leaves the phase at "away".
   /** @param {(current: () => boolean) => Promise<void>} act */
   async doing(act) {
     const mine = ++this.ticket;
@@ -152,7 +152,7 @@ export class BeatPlayer {
     return this.begin();
   }
 
-  // verdict returns "right", "wrong", or "told" without a guess; "" until the beat has ended.
+  // verdict returns "right", "wrong", or, without a guess, "told". It is "" until the beat has ended.
   verdict() {
     const { question } = this.beats[this.beat];
     if (!question || this.phase !== "rests") return "";

@@ -434,7 +434,7 @@ func galleryGroup(group string, stories []scenario.Story) templ.Component {
 	})
 }
 
-// Panel takes the place of the records during a story, which brings the content.
+// Panel takes the place of the records during a story. The story fills it.
 func Panel() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

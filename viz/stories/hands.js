@@ -1,6 +1,6 @@
-// Hands: the viewer breaks something at the thing itself. Each hand on the stage (stage.gripGlyph) has a control in the
-// list of knobs, and is there only while the list offers it. A ghost says what the hand will do. The hand of a list of
-// values is dragged to the middle of its rim or back, or moved by the arrow keys; then Enter turns the knob.
+// Hands: a viewer breaks a part by its hand on the stage. Each hand (stage.gripGlyph) has a control in the list of
+// knobs, and is there only while the list offers it. A ghost shows in words what the hand will do. The hand of a list
+// of values is dragged to the middle of its rim or back, or moved by the arrow keys; then Enter turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -28,8 +28,8 @@ export class Hands {
     this.bind();
   }
 
-  // meant returns a hand's control, and what the hand chooses there: the button itself, or an option. A hand at rest
-  // chooses the next option.
+  // meant returns a hand's control, and the choice that the hand would make there: the button itself, or an option. A
+  // hand at rest chooses the next option.
   /** @param {HTMLElement} el @returns {[Control?, Choice?]} */
   meant(el) {
     const { dataset: { hand, target, by } } = el;
@@ -74,7 +74,7 @@ export class Hands {
     this.move(null);
   }
 
-  // reach returns how many values the pointer is away from the middle of a hand's rim.
+  // reach returns by how many values the pointer is away from the middle of a hand's rim.
   /** @param {HTMLElement} el @param {PointerEvent} event */
   reach(el, { clientX, clientY }) {
     const { x, y, width, height } = part(el, ".rim").getBoundingClientRect();

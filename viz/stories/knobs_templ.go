@@ -647,8 +647,8 @@ func wants(w sandbox.WatcherInfo) string {
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ", ")
 }
 
-// turns is a button that turns a knob; does says what the target then does, pressed is the knob's state, or nil if it has
-// none.
+// turns is a button that turns a knob; does describes what the target will do; pressed is the knob's state, or nil if
+// it has none.
 func turns(verb, what, does string, knob sandbox.Knob, pressed *bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

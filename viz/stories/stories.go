@@ -66,7 +66,7 @@ type Pace struct {
 	Rest float64 `json:"rest"`
 }
 
-// PaceOf returns the pace of each beat of a story with these recorded beats.
+// PaceOf returns the pace of each beat of a story. recorded has the beats' places in the recording.
 func PaceOf(s *scenario.Story, recorded []scenario.Range) []Pace {
 	pace, sum := make([]Pace, len(s.Beats)), 0.0
 	for i, beat := range s.Beats {

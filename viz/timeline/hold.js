@@ -1,6 +1,6 @@
 // Holding the world stops the program itself, not only the view: its gates close and its clock stops. The panel resumes
 // it hop by hop, station by station, or altogether. The page shows only what the program reports, never what the viewer
-// requested: the program also renders the panel, and its buttons carry the commands that they send.
+// requested. The program also renders the panel, whose buttons carry the commands that they send.
 
 import { $, asking, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { renew } from "../dom/panel.js";
@@ -46,7 +46,7 @@ export class Hold {
     this.bind();
   }
 
-  // keeps reports whether this page holds something, and must stay connected, lest the program's watchdog resumes it.
+  // keeps reports whether this page holds something. It must then stay connected, or the program's watchdog resumes it.
   get keeps() { return this.own && this.closed; }
   get held() { return this.status?.held ?? false; }
   get waiting() { return this.closed && this.status ? this.status.waiting : []; }
@@ -71,7 +71,7 @@ export class Hold {
   toggle() { return this.gate(this.closed ? { do: "release" } : { do: "hold", unattended }); }
 
   // hopFollowed moves the followed object to the next point at which a goroutine is held with it. If the object is in a
-  // queue, only the goroutine that takes it goes on. Hops run one after the other.
+  // queue, only the goroutine that takes it moves. Hops run one after the other.
   hopFollowed() {
     const { follow, tell } = this.stage;
     if (!follow.has()) return tell("follow an object first: click it, or press F");

@@ -1,6 +1,6 @@
-// The viewer's own changes: those that the page, its console and kubectl write. A commit names its request's record,
-// which names the agent. Own changes go first, one at a time, from the request to the return of the last handler of the
-// client on stage. Nothing here uses the document.
+// The viewer's own changes: those that the page, its console and kubectl write. A commit's record names the record of
+// its request, which names the agent. Own changes go first, one at a time, from the request to the return of the last
+// handler of the client on stage. Nothing here uses the document.
 
 import { objectKey } from "../log/fold.js";
 import { like } from "../log/query.js";
@@ -110,7 +110,7 @@ export class Own {
     if (first?.state === "waits") Object.assign(first, { state: "travels", began: clock, went: clock });
   }
 
-  // fold moves own changes on with the records that the cursor has passed; newest reports that no record follows.
+  // fold updates the own changes from the records that the cursor has passed; newest means that no record follows.
   /** @param {probe.Record[]} list @param {number} clock @param {boolean} newest */
   fold(list, clock, newest) {
     for (const r of this.queue.length > 0 ? list : []) {
@@ -141,7 +141,7 @@ function step(one, r, station, clock) {
 
 const server = ["http", "etcd", "etcd3", "ring", "store", "incoming", "dispatch"];
 
-// yours reports whether a record is on the way to the client on stage, or in that client.
+// yours reports whether a record is on the way to the client on stage, or inside that client.
 /** @param {import("../stage/places.js").Places} places @param {probe.Station} station @param {string} subject */
 export function yours(places, station, subject) {
   const { informer, serving, listeners } = places;

@@ -1,7 +1,7 @@
 // The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
 // told, faster if more wait. If there are more, and for the demo's changes, one is told at a time, whole, while the
-// others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js). Nothing here uses
-// a document.
+// others land untold. More than twenty a second are drawn as a stream. The viewer's own changes go first (own.js).
+// Nothing here uses a document.
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
@@ -128,9 +128,9 @@ export class Pace {
     return one.told;
   }
 
-  // stars reports whether a record moves the viewer's first change on its way to the client on stage. Its other copies
-  // are seen to leave the dispatcher, and land untold. Responses of others, and the viewer's next change, are told after
-  // it; any other change lands untold.
+  // stars reports whether a record moves the viewer's first change on its way to the client on stage. The viewer sees
+  // its other copies leave the dispatcher; they land untold. Responses of others, and the viewer's next change, are
+  // told after it; any other change lands untold.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
     const { own, changes } = this;
@@ -151,8 +151,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether a beginning change is told. If not all can be, only the newest is, once the one before has
-  // ended or stopped, and a change of the demo's only if it has not waited.
+  // chooses reports whether a beginning change is told. If not all can be, only the newest is, once the previous one
+  // has ended or stopped; a change of the demo's, only if it has not waited.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;
@@ -176,7 +176,7 @@ export class Pace {
     return (this.times = Math.max(1, Math.min(3, left / Math.max(50, goal.due - clock - gap * goal.left))));
   }
 
-  // moment returns how many ms to wait for a change that lands untold, when pile changes wait.
+  // moment returns how many ms to wait for a change that lands untold while pile changes wait.
   /** @param {number} pile */
   moment(pile) {
     if (this.own.first) return 0;

@@ -87,7 +87,7 @@ func (p Past) keyframe(r *http.Request) (any, error) {
 	}{p.Log.ID(), frame.Seq, frame.State}, err
 }
 
-// serveRecording answers GET /viz/recording with a recording of the log, from its oldest picture on.
+// serveRecording answers GET /viz/recording with a recording of the log that begins with its oldest picture.
 func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 	oldest, last, _, err := p.Pictures.Bounds(r.Context())
 	var frame fold.Keyframe
@@ -105,7 +105,7 @@ func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 	header := recording.NewHeader(time.Now(), p.Switches)
 	header.Keyframe = frame.State
 	w.Header().Set("Content-Type", "application/gzip")
-	_ = recording.WriteAll(w, header, records) // the reader has gone if this fails
+	_ = recording.WriteAll(w, header, records) // fails only if the client has disconnected
 }
 
 // records answers GET /viz/records?from=&to=&limit=, and the parameters of [ReadQuery], with up to limit matching
@@ -200,7 +200,7 @@ func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	log := p.Log
 	for record := range log.Between(log.Oldest()-1, log.Last()) {
 		if want.Matches(record) {
-			fmt.Fprintln(w, strings.Map(harmless, log.Names().Sentence(record))) // the peer may have gone
+			fmt.Fprintln(w, strings.Map(harmless, log.Names().Sentence(record))) // the peer may have disconnected
 		}
 	}
 }
@@ -214,7 +214,7 @@ func serveTake(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(take.File()) // the reader has gone if this fails
+	_, _ = w.Write(take.File()) // fails only if the client has disconnected
 }
 
 const (
@@ -235,7 +235,7 @@ type Limits struct {
 	Demo    string `json:"demo"`    // the agent whose changes give way to the viewers'
 }
 
-// Limit goes to the page, which keeps the same timeline and sums up at the same rate.
+// Limit is sent to the page, which keeps the same timeline and sums up at the same rate.
 var Limit = Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
 	Writes:  []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 	Viewers: sandbox.Viewers, Demo: sandbox.Demo}
@@ -247,7 +247,7 @@ type Span struct {
 	Last   uint64 `json:"last"`
 	T      int64  `json:"t"`     // the last record's time, in ns since the log began
 	Width  int64  `json:"width"` // the width of a bucket, in ns
-	// number (times Width is the bucket's time), first seq, records, events; without empty buckets
+	// Each has a number (times Width is its time), first seq, records and events; empty buckets are left out.
 	Buckets [][4]uint64 `json:"buckets"`
 	Flags   []Flag      `json:"flags"`
 }

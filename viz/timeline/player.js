@@ -179,8 +179,8 @@ export class Player {
   behind() { return Math.max(0, this.head - this.cursor); }
   target() { return this.wanted || this.cursor; }
 
-  // lag returns for how many ms of the stage's clock the record after the cursor has waited or, outside live mode, the
-  // log time from the cursor to the newest record.
+  // lag returns for how many ms of the stage's clock the record after the cursor has waited. Outside live mode, it
+  // returns the log time from the cursor to the newest record.
   lag() {
     if (this.mode !== "live") return Math.max(0, this.headT - this.state.t) / 1e6;
     while (this.came.length > 0 && this.came[0][0] <= this.cursor) this.came.shift();
@@ -198,7 +198,7 @@ export class Player {
     this.on.froze();
   }
 
-  // going runs act on the way to another moment, and reports whether nothing has sent the cursor elsewhere meanwhile.
+  // going runs act on the way to another moment. It reports whether the cursor was not sent elsewhere meanwhile.
   /** @param {() => Promise<void>} act */
   async going(act) {
     this.ground();
@@ -243,7 +243,7 @@ export class Player {
   }
 
   // playTo plays to a record at the reading pace, or faster to arrive within the given ms, and freezes there. It seeks
-  // if the record is behind the cursor. It reports whether it got there: the viewer may go elsewhere meanwhile.
+  // if the record is behind the cursor. It reports whether it got there, because the viewer may go elsewhere.
   /** @param {number} seq @param {{ within?: number }} [how] @returns {Promise<boolean>} */
   async playTo(seq, { within = Infinity } = {}) {
     const to = Math.min(this.head, Math.round(seq));
@@ -265,7 +265,7 @@ export class Player {
     left?.done(reached);
   }
 
-  // stepTo moves to the next or the previous record that match accepts, and reports whether one is near.
+  // stepTo moves to the next or the previous record that match accepts, and reports whether it found one nearby.
   /** @param {number} direction @param {(r: probe.Record) => boolean} match */
   async stepTo(direction, match) {
     const from = this.target() + (direction > 0 ? 1 : -near);
@@ -410,7 +410,7 @@ export class Player {
     const plan = this.motion.plan(list);
     const arriving = list.findIndex((r) => this.motion.travels(r) && !this.leaves(r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
-    const arrives = list.some(({ point }) => point === "HandlerCalled") ? 3 : 1; // the end of the way is seen longer
+    const arrives = list.some(({ point }) => point === "HandlerCalled") ? 3 : 1; // the last hop of the way takes longer
     const least = plan.moves.some((each) => this.own.leads(each)) ? legible * arrives : 0;
     const ms = plan.ms > 0 ? Math.max(quickest, Math.max(least, plan.ms) / this.beat.hurry(list[0].seq)) : 0;
     const flight = (this.flight = { list: list.slice(left), plan, end: this.clock + ms });
@@ -430,7 +430,7 @@ export class Player {
 
   // ---- a replay
 
-  // advance moves the log's own time on, and reports whether there are records to show.
+  // advance moves the replay's log time forward, and reports whether there are records to show.
   /** @param {number} ms */
   advance(ms) {
     const last = this.head;

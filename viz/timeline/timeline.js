@@ -1,5 +1,5 @@
-// The timeline shows activity over time, anomalies and the cursor. Over it is a slider, which the pointer drags and
-// keys move. The timeline also marks a recent event at the ring that its state does not show: a 410 for a client.
+// The timeline shows activity over time, anomalies and the cursor. A slider lies over it, for the pointer and for keys.
+// The timeline also marks one recent event at the ring that the ring's state does not show: a 410 for a client.
 
 import { $, asking, limits, part, pool, put, say, svg, when } from "../dom/dom.js";
 import { get } from "../lib/api.js";
@@ -86,7 +86,7 @@ export class Timeline {
     this.flags = this.flags.filter((each) => each.seq >= oldest).slice(-limits.flags);
   }
 
-  // skip takes a sum that replaces records; the server has counted those.
+  // skip takes a sum that replaces records, which the server has counted.
   /** @param {{ state: fold.State }} sum */
   skip({ state }) {
     this.reached(state.t);
