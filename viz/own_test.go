@@ -73,7 +73,8 @@ func TestTheViewersOwnChangeGoesFirst(t *testing.T) {
 func TestOthersChangesAreNotTheViewers(t *testing.T) {
 	for _, written := range []string{`"kubectls", "mine"`, `"kubectl", "mine", { path: "/apis/x/leases/mine" }`,
 		`"kubectl", "mine", { path: "/api/v1/pods/mine/status" }`, `"kubectl", "mine", { method: "GET" }`} {
-		got := onToldStage(t, `send(write("", "a"), write(`+written+`)); run(5000); names() + " " + (own.star ?? "none")`)
+		got := onToldStage(t, `send(write("", "a"), write(`+written+`)); run(5000);
+			names() + " " + (own.star ?? "none")`)
 		assert.Equal(t, "a mine none", got, written)
 	}
 	assert.Equal(t, "a, configmaps elsewhere", onToldStage(t, `send(write("", "a"), write("kubectl", "mine",
@@ -104,7 +105,8 @@ func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {
 			}
 		}
 		run(3000);
-		names().trim().replace(/ +/g, " ") + ", asked " + asked + ", behind for less than " + Math.ceil(longest / 500) * 500`)
+		names().trim().replace(/ +/g, " ") + ", asked " + asked
+			+ ", behind for less than " + Math.ceil(longest / 500) * 500`)
 	assert.Equal(t, "web-1 web-2, asked 2, behind for less than 1000", got)
 }
 
@@ -137,7 +139,8 @@ func TestAJumpClearsTheViewersChange(t *testing.T) {
 // TestAWayIsInTheOrderOfThePath checks this for hand-overs, whose two sides may report in either order.
 func TestAWayIsInTheOrderOfThePath(t *testing.T) {
 	e := newEngine(t, map[string]string{"own": "timeline/own.js"})
-	got := run[string](t, e, `page.own.wayOf({ t: 1e6, ms: 9, came: new Map([["http", 1e6], ["etcd3", 3e6], ["etcd", 4e6],
+	got := run[string](t, e, `page.own.wayOf({
+		t: 1e6, ms: 9, came: new Map([["http", 1e6], ["etcd3", 3e6], ["etcd", 4e6],
 		["handler", 8e6]]) }, ["http", "etcd", "etcd3", "handler"]).join(" ")`)
 	assert.Equal(t, "http,0 etcd,2 etcd3,0 handler,7", got)
 }

@@ -113,7 +113,8 @@ func TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom(t *testing.T) {
 func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	w := newTraced(t)
 	titles := func(subject string) map[string]string {
-		return run[map[string]string](t, w.engine, fmt.Sprintf(`Object.fromEntries([...twin.infos.keys()].map((point) => {
+		return run[map[string]string](t, w.engine, fmt.Sprintf(`
+			Object.fromEntries([...twin.infos.keys()].map((point) => {
 			const line = page.handovers.lineOf(twin.infos, { point, subject: %q });
 			return [point, line.title + (line.place ? " *" : "")];
 		}))`, subject))

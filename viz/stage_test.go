@@ -68,7 +68,8 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 			"queue %s does not stand inside its watcher", queue)
 	}
 	for _, queue := range []string{"add", "pending", "next"} {
-		assert.True(t, strings.Contains(rest, `data-queue="`+queue+`"`), "queue %s does not stand inside its listener", queue)
+		assert.True(t, strings.Contains(rest, `data-queue="`+queue+`"`),
+			"queue %s does not stand inside its listener", queue)
 	}
 }
 
@@ -127,7 +128,8 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 		for queue := range queues {
 			for _, tab := range []string{"what", "state", "code", "blocked", "history"} {
 				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab, queue))
-				assert.True(t, strings.Contains(page, `<article class="leaf `+tab+`"`) && !strings.Contains(page, `data-title=""`),
+				assert.True(t, strings.Contains(page, `<article class="leaf `+tab+`"`) &&
+					!strings.Contains(page, `data-title=""`),
 					"%s%s %s: %.300s", station, queue, tab, page)
 			}
 		}

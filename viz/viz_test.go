@@ -280,7 +280,8 @@ func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 		`value="8" selected`, `data-knob="etcd.restart" title="Stop it ` +
 			`and start it again on its data" disabled`, `value="3s" selected data-does="takes 3s">`,
 		`data-target="handler-2">Add a handler`, `&lt;b&gt;, 2 streams<`, `data-value="false" aria-label="Stall the ` +
-			`reader of &lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`, `value="delta" selected`,
+			`reader of &lt;b&gt;" aria-pressed="true"`, `listwatch-page-1<`, `data-closes="page-1"`,
+		`value="delta" selected`,
 	} {
 		assert.True(t, strings.Contains(panel, want), "the panel lacks %s: %s", want, panel)
 	}
