@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	checkLimit = time.Minute // for the tests of one check; building them has no limit
+	checkLimit = time.Minute // for the tests of one check; building them has no time limit
 	maxLines   = 12          // the most lines of a test's message in a verdict
 )
 
 // Verdict is the result of a check.
 type Verdict struct {
 	Solved bool
-	Says   []string // the problems in a few lines; if there are none, how Check tested
+	Says   []string // the problems in a few lines; if there are none, the way in which Check tested
 }
 
 // Check runs the lab's tests in the working copy dir. It writes a line to progress before each slow step. It returns an
@@ -41,7 +41,7 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s", "-failfast",
 		"-timeout="+limit.String(), "-run="+strings.Join(l.Tests, "|"), "./"+l.dir())
 	command.Dir = dir
-	command.WaitDelay = time.Second // a test may outlive the go command and keep its output open
+	command.WaitDelay = time.Second // a test may outlive the go command and keep the command's output open
 	out, err := command.CombinedOutput()
 	exit := (*exec.ExitError)(nil)
 	switch {
@@ -56,7 +56,7 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 // timedOut matches the panic of a test binary that has run out of time, with the running test.
 var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
-// leftBehind is the panic of a bubble whose test ends before its goroutines. Often another failure has ended the test.
+// leftBehind is the panic of a bubble whose test ended before its goroutines, often because another check had failed.
 const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
 
 // explain describes a failed check in a few lines: the broken promise, and the messages of the failed tests without
@@ -73,7 +73,7 @@ func (l Lab) explain(out string) []string {
 		says = []string{"It does not compile yet."}
 	}
 	message, _, _ := strings.Cut(out, "\ngoroutine ")
-	message, _, _ = strings.Cut(message, "\nFAIL") // the lines after FAIL are about the package
+	message, _, _ = strings.Cut(message, "\nFAIL") // the lines after FAIL are about the whole package
 	said, _, waiting := strings.Cut(message, leftBehind)
 	if waiting && !strings.Contains(said, ".go:") {
 		said += "\n    The test ends before the goroutines that it has started."

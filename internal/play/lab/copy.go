@@ -17,7 +17,7 @@ import (
 // marker is the file of a working copy that names its lab and its checkout.
 const marker = ".lab"
 
-// Start writes the checkout's committed tree into dir, and makes the lab's edit there. From a folder without git, such
+// Start writes the checkout's committed tree into dir, and makes the lab's edit there. If the checkout has no git, such
 // as an unpacked archive, it copies all but the hidden files. Start creates dir and its parents; if dir exists, it must
 // be empty. After an error dir may contain a part of the copy.
 func Start(root, dir string, l Lab) error { return start(root, dir, l.ID, l.prepare) }
@@ -85,7 +85,7 @@ func copyTree(root, dir string) error {
 	return os.CopyFS(dir, visible{os.DirFS(root), to})
 }
 
-// visible is a file tree without its hidden and irregular files, and without to, the folder that receives the copy.
+// visible is a file tree without its hidden and irregular files, and without the folder to, which receives the copy.
 type visible struct {
 	fs.FS
 	to fs.FileInfo

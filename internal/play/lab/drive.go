@@ -20,11 +20,11 @@ import (
 )
 
 // Action is a line of a step's script: a request to the built program, and the expected answer. In Do, What and Want,
-// $NAME is the part of an answer that Keep has saved under that name; $i is the number of the request, and $pad is
+// $NAME is the part of an answer that Keep has saved under that name, $i is the number of the request, and $pad is
 // 20,000 bytes.
 type Action struct {
 	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
-	Times  int               `json:"times"` // concurrent requests, whose answers do not count; 0: one request
+	Times  int               `json:"times"` // number of concurrent requests whose answers are ignored; 0: one request
 	Later  bool              `json:"later"` // a stream, compared after the last action
 	After  int               `json:"after"` // milliseconds to wait before the request
 	Keep   map[string]string `json:"keep"`  // parts of the answer to save, by name: patterns with one group
@@ -35,7 +35,7 @@ type Action struct {
 }
 
 // Drive builds the program in the working copy dir, starts it and plays the step's script. It writes each action to
-// progress. problem is the first wrong answer; "": none. broken are the promises that the run has broken.
+// progress. problem describes the first wrong answer; "": none. broken are the promises that the run has broken.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
 	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")
@@ -48,7 +48,7 @@ func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem
 	program := exec.CommandContext(ctx, binary, append([]string{"-listen=127.0.0.1:0", "-demo=false", "-flight=off"},
 		l.Flags...)...)
 	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
-	program.WaitDelay = 5 * time.Second // after this, kills a program that has not ended
+	program.WaitDelay = 5 * time.Second // the time after which a program that has not ended is killed
 	stdout, err := program.StdoutPipe()
 	if err == nil {
 		err = program.Start()
@@ -157,7 +157,7 @@ func (p *player) value(name string) string {
 	return "$" + name
 }
 
-// differs saves parts of an answer, and returns the difference between the answer and the expected one; "": none.
+// differs saves parts of an answer, and describes how it differs from the expected one; "": it does not.
 func (p *player) differs(a Action, answer string) string {
 	for name, pattern := range a.Keep {
 		if found := regexp.MustCompile(pattern).FindStringSubmatch(answer); found != nil {

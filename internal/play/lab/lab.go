@@ -1,12 +1,12 @@
 // Package lab holds the labs: exercises on the project's own sources. Start makes a working copy, and breaks or removes
-// something in it. Check runs the chapters' own tests on the attendee's repair.
+// a part of it. Check runs the chapters' own tests on the attendee's repair.
 //
 // The repository has no broken sources: Start makes them. The solution is the present source, which the ordinary tests
 // check. A test of this package makes every broken version, and requires that its check fails for the stated reason.
 //
 // The path is one working copy in which the build-it labs of thirteen chapters are first tries.
 //
-// Only a player starts goroutines, and it waits for them.
+// Only the player of a script starts goroutines, and it waits for them.
 package lab
 
 import (
@@ -49,9 +49,9 @@ type Lab struct {
 	Section string   `json:"read"`    // heading of the chapter's section to read first
 	Symptom string   `json:"symptom"` // a user's report of the problem; "" for a Predict
 	Goal    string   `json:"goal"`    // the behaviour of a solved lab
-	Look    string   `json:"look"`    // the way to see the symptom on the stage
-	Hints   []string `json:"hints"`   // three; the last one nearly is the solution
-	// The number of the broken promise in internal/observe/rules; 0: none of the ten.
+	Look    string   `json:"look"`    // what to do to see the symptom on the stage
+	Hints   []string `json:"hints"`   // three; the last one is nearly the solution
+	// The number in internal/observe/rules of the promise that the lab breaks; 0: none of the ten.
 	Rule    int      `json:"rule"`
 	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule gives it
 	Tests   []string `json:"tests"`    // patterns for -run: tests of the chapter that must pass

@@ -90,7 +90,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 		var files []*ast.File
 		sources := require.Value(filepath.Glob(filepath.Join(root, each.dir(), "*.go")))(t)
 		for _, source := range sources {
-			var text any // nil: the parser reads the file
+			var text any // nil lets the parser read the file
 			if filepath.Base(source) == filepath.Base(name) {
 				text = after
 			}
@@ -106,7 +106,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	}
 }
 
-// TestEveryLabNamesWhatThereIs: the section to read and the tests that check the lab exist.
+// TestEveryLabNamesWhatThereIs checks that the section to read and the tests that check the lab exist.
 func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	for _, each := range All() {
 		if other, err := ByID(each.ID); err != nil || other.Chapter != each.Chapter {
@@ -159,7 +159,7 @@ func testsOf(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestALabThatIsMalformedIsNamed: the error names the file and the fault.
+// TestALabThatIsMalformedIsNamed checks that the error names the file and the fault.
 func TestALabThatIsMalformedIsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"title: [":                            "01-storage/labs/x.txtar: ",
@@ -174,8 +174,8 @@ func TestALabThatIsMalformedIsNamed(t *testing.T) {
 	}
 }
 
-// TestALabWhosePlaceIsGoneIsAnError: when the sources change, an outdated lab fails in this test instead of in a
-// workshop.
+// TestALabWhosePlaceIsGoneIsAnError ensures that, when the sources change, an outdated lab fails in this test instead
+// of in a workshop.
 func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() " +
 		"}\n\ntype T struct{}\n")}}
@@ -195,7 +195,7 @@ func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	}
 }
 
-// proofs has a function for each question: it finds the answer in the recording, and the record that shows it.
+// proofs has a function for each question, which finds the answer in the recording, and the record that shows it.
 var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	"predict-synced": func(log records) (string, probe.Record) {
 		first := log.from(probe.ReflectorReceived, func(r probe.Record) bool { return r.Subject == "informer" })[0]
@@ -239,7 +239,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// from returns the records from the first one of the point for which is returns true; a zero record if there is none.
+// from returns the records from the point's first record that is accepts on; a zero record if there is none.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {
@@ -248,7 +248,7 @@ func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	return r[i:]
 }
 
-// count returns the number of a point's records for which is returns true.
+// count returns, as text, how many of a point's records is accepts.
 func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	return fmt.Sprint(len(slices.DeleteFunc(slices.Clone(r), func(each probe.Record) bool {
 		return each.Point != point || !is(each)
@@ -257,9 +257,9 @@ func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 
 var update = flag.Bool("update", false, "write which record shows an answer, and docs/LABS.md")
 
-// TestEveryAnswerIsWhatItsRecordingShows compares the answers in the labs' files with the recordings. With -update it
-// writes the numbers of the records that show them, after a recording was made again. If an answer changes, check the
-// question, too.
+// TestEveryAnswerIsWhatItsRecordingShows compares the answers in the labs' files with the recordings. After a recording
+// was made again, -update writes the numbers of the records that show them. If an answer changes, check the question,
+// too.
 func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	asked := slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind != Predict })
 	assert.Equal(t, len(proofs), len(asked), "questions and proofs")

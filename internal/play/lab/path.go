@@ -15,8 +15,8 @@ import (
 )
 
 // The path is one working copy in which the hearts of chapters 02 to 14 are first tries: a step is a build-it lab whose
-// body is its chapter's first try. The working copy has its state in PathFolder: for each step a file with the step's
-// state, and our source of the step.
+// body is its chapter's first try. PathFolder of the working copy holds, for each step, a file with the step's state,
+// and our source of the step.
 const (
 	PathFolder = ".path"
 	pathID     = "path"                // the id in the working copy's marker
@@ -57,7 +57,7 @@ func (l Lab) open(dir string) error {
 	}
 	err = errors.Join(os.WriteFile(kept, ours, 0o644), l.prepare(dir), l.setState(dir, Open))
 	file := filepath.Join(dir, "chapters", l.Chapter, "labs", l.ID+".txtar")
-	text, wrong := os.ReadFile(file) // prepare has removed the symbol, which readers of the path may see
+	text, wrong := os.ReadFile(file) // prepare has removed the symbol from the file, but readers of the path may see it
 	return errors.Join(err, wrong, os.WriteFile(file, fmt.Appendf(text, "-- body: %s --\n", l.Symbol), 0o644))
 }
 
@@ -69,7 +69,7 @@ func IsPath(dir string) bool {
 
 // State returns the state of a step in the working copy dir.
 func (l Lab) State(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, PathFolder, l.ID, "state")) // no file: dir is damaged or no working copy
+	text, _ := os.ReadFile(filepath.Join(dir, PathFolder, l.ID, "state")) // fails if dir is damaged or no working copy
 	return cmp.Or(string(text), Open)
 }
 

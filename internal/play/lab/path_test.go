@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAStepForEachChapter: the path has one step for each chapter from 02 on, and one for the reader's own controller.
-// Each has a script that compares something.
+// TestAStepForEachChapter checks that the path has a step for each chapter from 02 on, and one for the reader's own
+// controller. Each has a script that compares something.
 func TestAStepForEachChapter(t *testing.T) {
 	steps := Steps()
 	require.True(t, len(steps) == 14, "%d steps", len(steps))
@@ -33,7 +33,7 @@ func TestAStepForEachChapter(t *testing.T) {
 	}
 }
 
-// TestTheWorkingCopyKnowsHowItsStepsStand: the working copy separates the reader's steps from ours, and lists the
+// TestTheWorkingCopyKnowsHowItsStepsStand checks that the copy separates the reader's steps from ours, and lists the
 // stations for the stage.
 func TestTheWorkingCopyKnowsHowItsStepsStand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "path")
@@ -65,7 +65,7 @@ func TestTheWorkingCopyKnowsHowItsStepsStand(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, "-- body: history.appendLocked --\n"), "the copy has the answer: %s", text)
 }
 
-// TestARequestIsPrintedAsItIsSent: readers send the printed requests themselves.
+// TestARequestIsPrintedAsItIsSent checks this because readers send the printed requests themselves.
 func TestARequestIsPrintedAsItIsSent(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

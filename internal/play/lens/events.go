@@ -14,8 +14,8 @@ import (
 const (
 	// MaxEvent is the longest frame of a watch, in bytes, that is parsed. Longer frames are only counted.
 	MaxEvent = 256 << 10
-	// HeadSize is the part of a body, in bytes, that [ReadVersion] needs: a list has its version before its items; an
-	// object has it before its spec, but perhaps after its managed fields.
+	// HeadSize is how many bytes of a body [ReadVersion] needs: a list has its version before its items; an object has
+	// it before its spec, but perhaps after its managed fields.
 	HeadSize = 16 << 10
 
 	// The most bytes of a text in an [Event]. A name has up to 253, a namespace 63.
@@ -106,19 +106,19 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:n]), "")
 }
 
-// ReadVersion returns the version of a list or an object from the first bytes of its JSON, at most HeadSize; "": no
-// version found.
+// ReadVersion returns the version of a list or an object from the first bytes of its JSON, at most HeadSize; "" if it
+// finds none.
 func ReadVersion(head []byte, encoding string) string {
 	if encoding == "gzip" {
 		packed, err := gzip.NewReader(bytes.NewReader(head))
 		if err != nil {
 			return ""
 		}
-		head, _ = io.ReadAll(io.LimitReader(packed, HeadSize)) // an error: head ends in the middle of the body
+		head, _ = io.ReadAll(io.LimitReader(packed, HeadSize)) // on an error, head ends in the middle of the body
 	}
 	_, meta, _ := bytes.Cut(head, []byte(`"metadata":`))
 	decoder := json.NewDecoder(bytes.NewReader(meta))
-	_, _ = decoder.Token() // the opening brace, or a token that no field follows
+	_, _ = decoder.Token() // reads the opening brace, or a token that no field follows
 	for {
 		name, err := decoder.Token()
 		var value any

@@ -20,7 +20,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// period is the time between two checks whether clients read. A client that reads nothing for a period is stuck.
+// period is the time between two checks of whether clients read. A client that reads nothing for a period is stuck.
 const period = time.Second
 
 // The reasons for the end of an exchange.
@@ -31,11 +31,11 @@ const (
 	weEnded     = "the lens ended"
 )
 
-// ErrEnds is the cause with which requests' contexts are cancelled when the lens ends.
+// ErrEnds is the cause with which the contexts of requests are cancelled when the lens ends.
 var ErrEnds = errors.New(weEnded)
 
 // exchange is one request and its answer. The goroutine of the request owns it, except for the [request], which other
-// goroutines read.
+// goroutines read, too.
 //
 // The proxy reads the answer's body from the exchange, and writes each piece to the client before the next Read. The
 // exchange parses the pieces of a watch only in that next Read, so it delays no event.
@@ -78,7 +78,7 @@ func (x *exchange) pass(response *http.Response) error {
 	return nil
 }
 
-// unreachable answers 502: the server cannot be reached.
+// unreachable answers 502, because the server cannot be reached.
 func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x.why = "the server cannot be reached"
 	x.answered(http.StatusBadGateway, nil)
@@ -169,7 +169,7 @@ type Ask struct {
 
 const (
 	maxText   = 200         // the most bytes of a client's text in an Ask
-	maxRedact = 4 * maxText // the most bytes that redact searches for secrets
+	maxRedact = 4 * maxText // the most bytes in which redact searches for secrets
 )
 
 // bound returns a copy of the beginning of a text, without secrets.
@@ -227,7 +227,7 @@ func (a *Ask) reads() bool {
 	return a.Method == http.MethodGet && a.Resource != "" && (a.Watch || a.Name == "")
 }
 
-// state reports whether the request reads the whole state: the first page of a list, or a watch-list.
+// state reports whether the request reads the whole state: by the first page of a list, or by a watch-list.
 func (a *Ask) state() bool { return a.reads() && !a.Continue && (!a.Watch || a.InitialEvents) }
 
 // resumes reports whether the request is a watch that begins at a version.

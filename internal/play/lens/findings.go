@@ -19,7 +19,7 @@ const (
 	maxNamed    = 256 // resources with a name in the log; a recording may have twice as many (fold.MaxResources)
 )
 
-// request has the facts about one request that the verdicts and the log need.
+// request holds the facts about one request that the verdicts and the log need.
 type request struct {
 	Ask
 	id          uint64 // the watcher's name in the log is "c" and this number
@@ -53,13 +53,13 @@ type Finding struct {
 	Last     time.Time `json:"last"`
 }
 
-// trail has the requests of one informer: one client's for one resource, namespace and selector.
+// trail holds the requests of one informer: those of one client for one resource, namespace and selector.
 type trail struct {
 	client string
 
 	rows  []*request        // the newest lists and watches, oldest first
 	open  map[*request]bool // open watches
-	times map[string]int    // number of matches, by the verdict's ID
+	times map[string]int    // how often each verdict has matched, by the verdict's ID
 
 	listRV string // the version of the newest list; "" before the first
 }
@@ -75,7 +75,7 @@ func (l *Lens) begin(ask Ask, path, query string) *request {
 	}
 	if r.trail = l.trails[ask.trail()]; r.trail == nil {
 		if len(l.trails) == maxTrails {
-			clear(l.trails) // continuing habits will be found again
+			clear(l.trails) // habits that continue will be found again
 		}
 		r.trail = &trail{client: ask.Client, open: map[*request]bool{}, times: map[string]int{}}
 		l.trails[ask.trail()] = r.trail
@@ -85,7 +85,7 @@ func (l *Lens) begin(ask Ask, path, query string) *request {
 		l.named[plural], r.named = true, plural
 	}
 	l.tellLocked(r, probe.RequestReceived, probe.Record{Texts: r.texts("")})
-	if ask.reads() && !ask.Continue { // the pages of a list are one list
+	if ask.reads() && !ask.Continue { // the pages of a list count as one list
 		l.judgeLocked(asked, r)
 		r.trail.rows = append(r.trail.rows[max(0, len(r.trail.rows)-maxSteps+1):], r)
 		if ask.Watch {
@@ -136,14 +136,14 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 }
 
 // older reports whether version a is before b; "" is before every version. Since Kubernetes 1.35, clients may compare
-// the versions of one resource.
+// versions of one resource.
 func older(a, b string) bool {
 	m, errA := strconv.ParseUint(a, 10, 64)
 	n, errB := strconv.ParseUint(b, 10, 64)
 	return errB == nil && (a == "" || errA == nil && m < n)
 }
 
-// tick runs the verdicts at full and ticked.
+// tick runs the verdicts for the occasions full and ticked.
 func (l *Lens) tick(context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

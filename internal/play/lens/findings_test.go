@@ -27,8 +27,8 @@ func times(n int, do func()) {
 	}
 }
 
-// TestFindings runs each program in two parts: after the first, its behaviour is no finding yet; after the second, it
-// is. The twin behaves almost the same, and is never a finding.
+// TestFindings runs each program in two parts: its behaviour is no finding after the first part, and is one after the
+// second. The twin behaves almost the same, and is never a finding.
 func TestFindings(t *testing.T) {
 	ran := map[string]bool{}
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestFindings(t *testing.T) {
 			},
 			after: func(p *program) { p.wait(2 * time.Second) },
 			twin: func(p *program) {
-				p.watch(from(p.new)) // the last watch of the process
+				p.watch(from(p.new)) // the process watches for the last time
 				p.as("d/1", "configmaps").open(long).follow()
 				p.wait(10 * time.Minute)
 				p.as("c/1 (linux)", "configmaps").open(long).follow() // a new process
@@ -96,7 +96,7 @@ func TestFindings(t *testing.T) {
 			"each time.",
 			before: func(p *program) { relist(p, ""); p.gone(from(p.old)); p.gone(from(p.old)) },
 			after:  func(p *program) { p.gone(from(p.old)) },
-			twin: func(p *program) { // retries once before it lists
+			twin: func(p *program) { // the twin retries once before it lists
 				bookmarks := "&allowWatchBookmarks=true"
 				times(9, func() { relist(p, bookmarks); p.gone(from(p.old) + bookmarks) })
 			}},
@@ -148,7 +148,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// long is the query of a watch that lasts.
+// long is the query of a watch that does not time out.
 const long = "timeoutSeconds=36000"
 
 func from(version string) string { return "resourceVersion=" + version }

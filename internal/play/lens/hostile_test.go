@@ -34,7 +34,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	}
 }
 
-// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets many headers with rules for browsers.
+// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets many headers that change what a browser may do.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc " +
@@ -63,7 +63,7 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	}
 }
 
-// TestWhatTheLensKeepsIsShort has a server and a client that send very long texts wherever the lens saves some.
+// TestWhatTheLensKeepsIsShort has a server and a client that send very long texts wherever the lens saves a text.
 func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -113,8 +113,8 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 	return lines
 }
 
-// TestWhatIsSeenIsToldInTheLog: the log has no credentials, nor has the report or an error. The gate holds the world
-// all the time, but not the lens.
+// TestWhatIsSeenIsToldInTheLog checks that the log, the report and the errors contain no credentials. The gate holds
+// the world all the time, but not the lens.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed to end the watch
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {

@@ -76,7 +76,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
 		Transport:      l.transport,
-		FlushInterval:  -1, // sends each frame at once
+		FlushInterval:  -1, // send each frame at once
 		ErrorLog:       log.New(io.Discard, "", 0),
 		ModifyResponse: x.pass,
 		ErrorHandler:   x.unreachable,
@@ -137,10 +137,10 @@ func (l *Lens) Report() Report {
 	return report
 }
 
-// acts are subresources with which a GET can change things.
+// acts are subresources through which a GET can change things.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns the error for a forbidden request; nil: the request is allowed. header is the answer's.
+// refuse returns the error for a forbidden request, or nil for an allowed one. header is the answer's.
 func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	if l.config.Writes {
 		return nil
@@ -180,7 +180,7 @@ func (r *request) texts(reason string) probe.Texts {
 		"agent": short(r.Client), "version": r.Version, "reason": reason})
 }
 
-// tellLocked writes a record about a request.
+// tellLocked writes a record about a request to the log.
 func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 	if l.log == nil {
 		return

@@ -16,7 +16,7 @@ const (
 	ticked                 // a second has passed
 )
 
-// judged is the input of a verdict.
+// judged is the input for a verdict.
 type judged struct {
 	*trail
 	*request       // the newest of the trail, if the occasion is ticked
@@ -27,8 +27,8 @@ type judged struct {
 
 // Thresholds of the verdicts.
 const (
-	// pollsWithin is the longest mean time between the lists of a poll: rarer ones cost little. A few lists are no
-	// poll: a command, such as helm, may list several times, and people repeat commands.
+	// pollsWithin is the longest mean time between the lists of a poll, because rarer lists cost little. A few lists
+	// are no poll: a command, such as helm, may list several times, and people repeat commands.
 	pollsWithin = 2 * time.Minute
 	minGone     = 3               // watches in a row from the same stale version
 	silentFor   = 2 * time.Minute // longer than any client's backoff
@@ -45,7 +45,7 @@ type verdict struct {
 
 	at    occasion
 	least int // the number of matches for a finding, if a single one may be an accident
-	// find returns the rest of a sentence that begins with the client's name, or "" if it does not have the habit.
+	// find returns the rest of a sentence that begins with the client's name, or "" if the client has no such habit.
 	find func(c *judged) string
 }
 
@@ -153,7 +153,7 @@ var verdicts = []verdict{{
 	},
 }}
 
-// say returns the formatted sentence if condition so holds, otherwise "".
+// say returns the formatted sentence if so is true, otherwise "".
 func (c *judged) say(so bool, format string, args ...any) string {
 	if !so {
 		return ""
@@ -161,8 +161,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number, or
-// nil if the latest watch did not get 410, or the client has read the state since.
+// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number. It
+// returns nil if the latest watch did not get 410, or the client has read the state since.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {

@@ -26,7 +26,7 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// world is a server of ours in a bubble, behind a lens. Time passes there only while every program waits.
+// world is one of our servers in a bubble, behind a lens. Time passes there only while every program waits.
 type world struct {
 	t      *testing.T
 	ctx    context.Context // ends before the lens does
@@ -129,7 +129,7 @@ func (w *world) change() {
 	w.direct(http.MethodPatch, podsPath+"/a", w.label())
 }
 
-// fill changes the pod, as another program would. The pod is then larger than the connection's buffer.
+// fill changes the pod, as another program would, and makes it larger than the connection's buffer.
 func (w *world) fill() {
 	w.direct(http.MethodPatch, podsPath+"/a", fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d%s"}}}`, w.writes,
 		strings.Repeat("x", 30_000)))
@@ -187,7 +187,7 @@ func (p *program) do(method, name, query, body string, code int) string {
 	response := p.send(method, name, query, body)
 	answer := require.Value(io.ReadAll(response.Body))(p.t)
 	require.Equal(p.t, code, response.StatusCode)
-	synctest.Wait() // waits for the lens, which sees the answer's end
+	synctest.Wait() // waits until the lens has seen the end of the answer
 	return p.learn(answer)
 }
 
@@ -215,7 +215,7 @@ func (p *program) open(query string) *stream {
 	return &stream{p, response, json.NewDecoder(response.Body)}
 }
 
-// frame is a frame of a watch; without a type: the stream has ended.
+// frame is a frame of a watch. A frame without a type is the end of the stream.
 type frame struct {
 	Type   string
 	Object struct {

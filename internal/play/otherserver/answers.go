@@ -23,14 +23,14 @@ import (
 	informer "listwatch/chapters/13-informer"
 )
 
-// Media types of metadata. Guests list and watch only metadata: clusters are large, and the stage shows only names and
-// versions.
+// Media types of metadata. Guests list and watch only metadata, because clusters are large, and the stage shows only
+// names and versions.
 const (
 	listOfMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	metadataOnly   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
-// maxList is the most bytes a list may have. A list is in memory as a whole.
+// maxList limits the bytes of a list, because the whole list is in memory at once.
 const maxList = 64 << 20
 
 var errTooMany = errors.New("too many objects")
@@ -45,12 +45,12 @@ type watched struct {
 
 	stop     func()       // cancels the informer; set before the first request; may be called several times
 	objects  atomic.Int64 // the informer's objects
-	first    atomic.Int64 // objects of a watch-list's initial state so far; negative: the state is complete
+	first    atomic.Int64 // objects of a watch-list's initial state so far; negative once the state is complete
 	exceeded atomic.Bool  // there are too many objects; never reset
 	trouble  atomic.Value // string: the problem of the newest answer
 }
 
-// said returns the present problem, with advice; "": none.
+// said returns the present problem, with advice; "": there is none.
 func (w *watched) said() string {
 	if w.exceeded.Load() {
 		return fmt.Sprintf(
@@ -105,7 +105,7 @@ var meanings = map[int]string{
 	5: "the server has a problem of its own. The reflector tries again by itself",
 }
 
-// judge explains a status; "": no problem. The reflector handles 410 and 429.
+// judge explains a status; "" if it is no problem. The reflector handles 410 and 429.
 func (w *watched) judge(status int) string {
 	text := cmp.Or(meanings[status], meanings[status/100])
 	if text == "" {
@@ -183,10 +183,10 @@ func slim(object *metav1.PartialObjectMetadata) {
 }
 
 const (
-	// dialTimeout is how long a server may take to accept a connection.
+	// dialTimeout is the most time that a server has to accept a connection.
 	dialTimeout = 5 * time.Second
-	// answerTimeout is how long a server may take to send the header of an answer to one of our own requests. An API
-	// server allows a request no more time.
+	// answerTimeout is the most time that a server has to send the header of an answer to one of our own requests. An
+	// API server allows a request no more time.
 	answerTimeout = time.Minute
 )
 
@@ -194,8 +194,8 @@ const (
 // address fails, Transport tries the next one. It follows no redirects, uses no proxy, and leaves compression to the
 // client. It may be used from any goroutine.
 //
-// Differs: by [http.RoundTripper], RoundTrip must close the request's body. This one leaves it open for the next
-// attempt. The lens's ReverseProxy closes it, and our own requests have none.
+// Differs: an [http.RoundTripper] must close the request's body. This one leaves it open for the next attempt. The
+// lens's ReverseProxy closes it, and our own requests have none.
 type Transport struct {
 	http.Transport
 	servers []*url.URL
@@ -210,7 +210,7 @@ func NewTransport(servers []*url.URL) *Transport {
 	}}
 }
 
-// stay refuses every redirect: a request is for one server only.
+// stay refuses every redirect, because a request is for one server only.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Server returns the preferred address.

@@ -26,7 +26,7 @@ type Metrics struct {
 	Metrics figures `json:"metrics"`
 }
 
-// figures has values by resource ("" for the whole server), and then by a name from [shown].
+// figures has values by resource ("" for the whole server) and then by the name that [shown] gives them.
 type figures map[string]map[string]float64
 
 // askMetrics reads the server's metrics.
@@ -50,10 +50,10 @@ func (g *Guest) askMetrics(ctx context.Context) {
 	g.metrics.Store(&said)
 }
 
-// shown has the page's names of metrics: the station, and the name of the number.
+// shown maps metrics to the page's names for them: the station, and the name of the number.
 var shown = map[string]string{
 	"apiserver_watch_cache_capacity":                "ring capacity",
-	"watch_cache_capacity":                          "ring capacity", // the name in older versions
+	"watch_cache_capacity":                          "ring capacity", // the metric's name in older versions
 	"apiserver_watch_cache_events_received_total":   "incoming received",
 	"apiserver_watch_cache_events_dispatched_total": "dispatch dispatched",
 	"apiserver_watch_cache_initializations_total":   "store initialisations",
@@ -84,7 +84,7 @@ func readMetrics(text io.Reader) Metrics {
 		if found == nil {
 			continue
 		}
-		resource := "" // a metric of the whole server
+		resource := "" // the resource of a metric about the whole server
 		if label := resourceLabel.FindSubmatch(found[1]); label != nil {
 			resource = string(label[1])
 		}

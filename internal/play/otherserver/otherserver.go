@@ -1,5 +1,5 @@
 // Package otherserver runs our client half on another server, such as one behind kubectl proxy. A [Guest] owns the
-// informers, which keep names and versions only; it never writes.
+// informers, which keep only names and versions, and never writes to the server.
 //
 // Differs: upstream has nothing comparable.
 package otherserver
@@ -32,7 +32,7 @@ const (
 	maxObjects = 150_000 // the default of Config.MaxObjects
 )
 
-// Choice is the resources and objects that a guest watches.
+// Choice selects the resources and objects that a guest watches.
 type Choice struct {
 	Resources []string `json:"resources"` // "pods"; with a group, as kubectl names it: "deployments.v1.apps"
 	Namespace string   `json:"namespace"` // "": all namespaces
@@ -133,7 +133,7 @@ func (g *Guest) add(r resource) {
 			_ = w.exceed()
 		}
 	}}
-	// The only error is that the informer has stopped. This one has not started.
+	// The only possible error is that the informer has stopped, and this one has not started.
 	_, _ = w.informer.AddEventHandlerWithOptions(count, informer.HandlerOptions{Name: "observer"})
 	g.watched = append(g.watched, w)
 }

@@ -24,13 +24,13 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// cluster is a server of the test. It serves gadgets, whose group only a CustomResourceDefinition defines.
+// cluster is a server for tests. It serves gadgets, whose group only a CustomResourceDefinition defines.
 type cluster struct {
 	*httptest.Server // set by visit
 
 	mu       sync.Mutex // guards the fields below
 	status   int        // the status of every list and watch; 0: the server answers them
-	requests []string   // method, path, selector, version and Accept header
+	requests []string   // the method, path, selector, version and Accept header of each request
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// visit runs a guest of these addresses until the test ends.
+// visit runs a guest on the server with these addresses until the test ends.
 func visit(t *testing.T, addresses ...*cluster) *Guest {
 	t.Helper()
 	var servers []*url.URL
@@ -233,7 +233,7 @@ func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 			guest.until(t, func(s WatchedState) bool {
 				return strings.Contains(s.Trouble, "there are more than 10000 objects")
 			})
-			// A list takes memory three times: its bytes, its objects, and garbage that is not collected yet.
+			// The list is in memory in three forms: its bytes, its objects, and garbage that is not collected yet.
 			if used := heap(); used > 6*maxList || sent.Load() > 200_000 {
 				t.Errorf("%d MB of memory, %d objects sent", used>>20, sent.Load())
 			}

@@ -39,7 +39,7 @@ func (w *world) knobs() string {
 	return fmt.Sprintf("%+v", state)
 }
 
-// podNames returns the keys of the stored pods, even after the pipeline has ended.
+// podNames returns the keys of the stored pods. It works even after the pipeline has ended.
 func (w *world) podNames(t *testing.T) (names []string) {
 	t.Helper()
 	list := require.Value(w.store.List(t.Context(), "/registry/pods/", kubernetes.ListOptions{}))(t)
@@ -90,7 +90,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// Either the server has the request but has not answered, or the client has not read the answer that has arrived.
+// TestACutCatchesAWatchThatIsBeingOpened cuts while the server has not answered, or the client has not read the answer.
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	t.Run("not answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, false) })
 	t.Run("answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, true) })
@@ -188,7 +188,7 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 		}()
 		synctest.Wait() // the gate holds the first deletions at their commit
 		w.log.Gate().Release()
-		// Both the reset and the test delete pods. Either of them may meet a conflict; the gate holds neither.
+		// Both the reset and the test delete pods. Either may meet a conflict; the gate holds neither of them.
 		for _, name := range letters(40) {
 			key := "/registry/pods/default/" + name
 			_ = w.config.Pipeline.Server.Storage("pods").Delete(t.Context(), key, &corev1.Pod{}, nil, nil)
@@ -197,7 +197,7 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 	})
 }
 
-// A watch sends its initial state in key order, so no watcher may resume from a version inside the state.
+// TestAWatcherDoesNotGoOnFromInsideAState: a state is sent in key order, so no watcher may resume from inside it.
 func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	pod := func(name, rv string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv}}
@@ -256,7 +256,7 @@ func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
 func (f *fakes) Now() map[string]string { return nil }
 
 // TestACommandWhoseRequestGoesIsDone cancels the request of each slow command, either while the world holds the command
-// or while the command is busy.
+// or while the command is working.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	turn := func(name, target, value string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {
@@ -302,7 +302,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	}
 }
 
-// TestACancelledStoryChangesNothingMore has a story send commands after it was cancelled.
+// TestACancelledStoryChangesNothingMore has a story send commands after the story was cancelled.
 func TestACancelledStoryChangesNothingMore(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		require.NoError(t, w.Play(t.Context(), "late", func(s *Run) error {
@@ -412,7 +412,7 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	})
 }
 
-// If a command was answered before its end, a record reports how it ended: the request no longer waits.
+// TestHowACommandEndsInAHeldWorldIsARecord covers commands that were answered early, whose requests wait no longer.
 func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 	var fails error
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {

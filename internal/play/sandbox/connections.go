@@ -13,19 +13,19 @@ import (
 	"syscall"
 )
 
-// errCut is the error of a client whose line is cut. A server that is briefly unreachable causes the same error, after
+// errCut is the error for a client whose line is cut. A server that is briefly unreachable causes the same error, after
 // which a reflector resumes its watch. After most other errors a reflector reads the whole state again.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
 // Connections is the client half's end of the wire. Each client, identified by its user agent, has its own connections.
 // Connections can drop a client's open streams, as a broken connection does; cut its line, as a network failure does;
-// and stall its line: the client then reads neither answers nor events, and the server notices by backpressure.
+// and stall its line, so that the client reads neither answers nor events, and the server notices backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
 	// Set by NewConnections, never changed.
 	Client         *http.Client    // for the client half and for viewers' requests; sends over these connections
-	like, likePage *http.Transport // templates for clients of the program, and of the page
+	like, likePage *http.Transport // the settings for clients of the program, and of the page
 
 	mu    sync.Mutex       // guards the fields below, and the fields of lines and answers; innermost
 	lines map[string]*line // clients that have sent a request and were not forgotten
@@ -36,12 +36,12 @@ type line struct {
 	*http.Transport // for the client's own connections; never changed
 
 	cut     bool
-	stall   chan struct{}    // nil: not stalled; closed to end the stall; nothing is sent
+	stall   chan struct{}    // nil: not stalled; closed to end the stall, never sent on
 	watches map[*answer]bool // open watches, and watches that are being opened
 }
 
-// NewConnections returns connections with the transport of client. The page's watchers have the transport of watchers;
-// nil: that of client. Both need an [http.Transport].
+// NewConnections returns connections with the transport of client. The page's watchers use the transport of watchers,
+// or that of client if watchers is nil. Both need an [http.Transport].
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{like: client.Transport.(*http.Transport), lines: map[string]*line{}}
 	c.likePage = cmp.Or(watchers, client).Transport.(*http.Transport)
@@ -50,8 +50,8 @@ func NewConnections(client, watchers *http.Client) *Connections {
 }
 
 // RoundTrip implements [http.RoundTripper]: each request goes over its client's line. While the line is stalled, the
-// answer waits. If a drop or cut breaks a watch while it is being opened, the watch ends like a refused request; an
-// open watch ends in the middle of a chunk.
+// answer waits. A watch that a drop or cut breaks while it is being opened ends like a refused request; an open watch
+// ends in the middle of a chunk.
 func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	a := c.begin(request)
 	if a == nil {
@@ -73,7 +73,7 @@ func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, cmp.Or(context.Cause(a.ctx), err)
 }
 
-// begin returns the answer for a request; nil: the client's line is cut.
+// begin returns the answer for a request, or nil if the client's line is cut.
 func (c *Connections) begin(request *http.Request) *answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *Connections) of(userAgent string) (info Connection) {
 func (c *Connections) list() []Connection {
 	c.mu.Lock()
 	clients := slices.Sorted(maps.Keys(c.lines))
-	c.mu.Unlock() // the method of locks mu
+	c.mu.Unlock() // the method of the lines locks mu itself
 	list := []Connection{}
 	for _, userAgent := range clients {
 		if each := c.of(userAgent); each.Streams > 0 || each.Cut || each.Stalled {

@@ -24,7 +24,7 @@ const (
 // notifications then wait in its pending ring, and no other handler waits.
 //
 // The command that has the machine to itself adds to the list. A command that is under way may remove a handler that
-// the informer has refused. Adding a handler to the informer and removing one may wait for the informer's locks.
+// the informer has refused. Adding a handler to the informer, and removing one, may wait for the informer's locks.
 type handlers struct {
 	*Config // the sandbox's configuration
 
@@ -37,7 +37,7 @@ type handler struct {
 	// Set by reserve, never changed.
 	in   *handlers
 	name string
-	// Sent once, by register; buffered; nil: the informer has refused the handler.
+	// Sent once, by register; buffered. It carries nil if the informer has refused the handler.
 	registered chan processor.Registration
 
 	pace atomic.Pointer[pace] // replaced by setDelay
@@ -46,10 +46,10 @@ type handler struct {
 // pace is a handler's delay until changed is closed.
 type pace struct {
 	delay   time.Duration // for each notification
-	changed chan struct{} // closed by setDelay; nothing is sent
+	changed chan struct{} // closed by setDelay, never sent on
 }
 
-// check returns the reason why there can be no handler of that name, as a 400, 409 or 429; nil: there can be one.
+// check returns why there can be no handler of that name, as a 400, 409 or 429; nil: there can be one.
 func (h *handlers) check(name string) error {
 	switch {
 	case name == "" || len(name) > 32:

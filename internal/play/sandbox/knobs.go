@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	maxDelay       = time.Minute      // the longest delay of a handler; for a longer wait, add pods
+	maxDelay       = time.Minute      // the longest delay of a handler
 	compactTime    = 30 * time.Second // the longest wait for a compaction by etcd
-	switchPatience = 5 * time.Second  // time that a switch gives a story for its undo, before it ends the session
+	switchPatience = 5 * time.Second  // how long a switch lets a story undo its changes before it ends the session
 	maxKnob        = 253              // bytes in each part of a knob: the longest name of an object
 	etcdKind       = "etcd"           // the kind of commands that act on etcd
 )
@@ -38,7 +38,7 @@ type row struct {
 	whyNot string             // the reason why the knob cannot be turned here; "": it can
 	check  func(k Knob) error // refuses a wrong target or value
 	turn   turn
-	undo   func(k Knob) Knob // returns the knob that restores the current state
+	undo   func(k Knob) Knob // returns the knob that would restore the current state
 }
 
 // turn turns a knob. Like a [command], it has the machine to itself until it calls begun.
@@ -150,8 +150,8 @@ func (s *Sandbox) table() map[string]row {
 	}}
 }
 
-// Turn turns one knob. If there is a story, its end turns the knob back. The log has the turn before its effects. An
-// error is an apierrors.APIStatus; 400, 404 and 409 mean that nothing was done.
+// Turn turns one knob. If there is a story, its end turns the knob back. The turn's record comes before those of its
+// effects. An error is an apierrors.APIStatus; 400, 404 and 409 mean that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
@@ -184,9 +184,9 @@ func (s *Sandbox) remember(before *[]Knob, back Knob) {
 }
 
 // putBack restores the states in before, the newest first, without waiting. The returned function waits until all
-// commands are over, and joins their errors.
+// commands are over, and returns their errors, joined.
 func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error) {
-	ends, n := make(chan error, len(before)), 0 // sent by each command; has room for all
+	ends, n := make(chan error, len(before)), 0 // sent by each command; has room for all commands
 	for _, knob := range slices.Backward(before) {
 		found, err := s.check(knob)
 		if err != nil || found.undo != nil && found.undo(knob) == knob {
@@ -246,8 +246,8 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return s.config.Pipeline.Server.Cacher(cmp.Or(resource, "pods"))
 }
 
-// turnSwitch ends the session, for a new one with other switches. It ends the current story first. The time for the
-// story's undo is limited, because in a held world the undo never ends.
+// turnSwitch ends the session, for a new one with other switches. It ends the current story first. The story has
+// limited time for its undo, which would never end in a held world.
 func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Switcher.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
@@ -279,7 +279,7 @@ func (k Knob) checkNumber(most int) error {
 	return nil
 }
 
-// isTrue, number and duration return a value that was checked.
+// isTrue, number and duration return a value that check has accepted.
 func (k Knob) isTrue() bool            { on, _ := strconv.ParseBool(k.Value); return on }
 func (k Knob) number() int             { n, _ := strconv.Atoi(k.Value); return n }
 func (k Knob) duration() time.Duration { d, _ := time.ParseDuration(k.Value); return d }
@@ -294,10 +294,10 @@ func notFound(resource, name string) error {
 
 // ---- the state
 
-// KnobState has the state that knobs can change, and the knobs.
+// KnobState describes the knobs, and the state that they can change.
 type KnobState struct {
 	Names    map[string]string `json:"names"`            // a description of each knob
-	WhyNot   map[string]string `json:"whyNot,omitempty"` // the knobs that cannot be turned here, with reasons
+	WhyNot   map[string]string `json:"whyNot,omitempty"` // by name of a knob that cannot be turned here: the reason
 	Handlers []HandlerInfo     `json:"handlers"`
 	Lines    []Connection      `json:"lines"`
 	Rings    []RingInfo        `json:"rings"`

@@ -56,13 +56,13 @@ func (w *world) createAll(t *testing.T, names []string) {
 }
 
 // settle waits until nothing more happens. Do not call it in a held world if a goroutine might wait for a mutex whose
-// holder is at a gate: the bubble's time would not pass, because such a wait is not durable blocking.
+// holder is at a gate: time in the bubble would stop, because such a wait does not block durably.
 func (w *world) settle() {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 }
 
-// Every knob has an effect in the log within a second of the bubble's time.
+// TestEveryKnobShowsInTheLog requires an effect in the log within a second of the bubble's time.
 func TestEveryKnobShowsInTheLog(t *testing.T) {
 	informerIs := userAgent + "-informer"
 	tests := map[string]struct {
@@ -103,7 +103,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 		},
 	}
 	for name, each := range (&Sandbox{}).table() {
-		// cmd/viz tests the others, which cannot be turned here
+		// cmd/viz tests the others, which cannot be turned in this world
 		_, ok := tests[name]
 		assert.True(t, ok || each.whyNot != "", "%s is not tested", name)
 	}
@@ -267,8 +267,8 @@ func TestNothingHoldsUpTheEndAndNothingIsTakenAfterIt(t *testing.T) {
 	})
 }
 
-// TestEveryKnobThatIsNamedIsOne checks names of knobs that no compiler checks: in the page's buttons and scripts, in
-// stories, and in the log's sentences about knobs.
+// TestEveryKnobThatIsNamedIsOne checks the names of knobs that no compiler checks: in the page's buttons and scripts,
+// in stories, and in the log's sentences about knobs.
 func TestEveryKnobThatIsNamedIsOne(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		named := regexp.MustCompile(`(?:name: |data-knob=|knob === |Knob\{Name: )"([a-z]+\.[a-z]+)"|` +

@@ -43,7 +43,7 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	return errors.Join(err, s.restoreSwitches())
 }
 
-// shrinkRings returns every dynamic ring to its first size. Without it, a grown ring would not shrink for an hour.
+// shrinkRings returns every dynamic ring to its first size. Otherwise a grown ring would not shrink for an hour.
 func (s *Sandbox) shrinkRings() {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		if _, fixed := each.RingCapacity(); fixed == s.config.RingCapacity {
@@ -79,8 +79,8 @@ func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error)
 
 func (s *Sandbox) pods() storage.Interface { return s.config.Pipeline.Server.Storage("pods") }
 
-// deletePods deletes the wanted pods at the storage, without a grace period. It returns when the cache has seen the
-// deletions, or at the first error.
+// deletePods deletes the wanted pods at the storage, without a grace period. It returns after the cache has seen the
+// deletions, or after the first error.
 func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool) error {
 	if err := s.traffic.settle(ctx); err != nil {
 		return err
@@ -125,8 +125,8 @@ const (
 	StoryLabel = "story"
 
 	storyKind = "story" // the kind of a story
-	// writeGrace is the time that a cancelled story's last write has to end. A write must be over before the sandbox
-	// can undo it.
+	// writeGrace is the time that a cancelled story's last write has to end. The sandbox can undo a write only after
+	// the write is over.
 	writeGrace = time.Second
 )
 
@@ -147,8 +147,8 @@ type Run struct {
 	before []Knob // the knobs that restore the states before the story, in the order of the first turns
 }
 
-// Play runs a story, after it has deleted the demo's pods; the demo rests meanwhile. The end of ctx, a reset, a turned
-// switch and the end of the session cancel the story. In every case the sandbox undoes the story's changes: it turns
+// Play runs a story, after it has deleted the demo's pods; the demo rests meanwhile. The story is cancelled by the end
+// of ctx or of the session, a reset, or a turned switch. In every case the sandbox undoes the story's changes: it turns
 // the knobs back, closes the story's watchers, and deletes the pods with its label. Play returns after that, or when
 // ctx is done. Errors: 409 while another story or a reset is under way; otherwise play's error, or the undo's.
 func (s *Sandbox) Play(ctx context.Context, id string, play func(*Run) error) error {
@@ -165,7 +165,7 @@ func (t *Run) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
 		return err // the request was cancelled in the queue
 	}
-	if reset := t.sandbox.alone[resetKind]; reset != nil { // no race: Run waits for begun
+	if reset := t.sandbox.alone[resetKind]; reset != nil { // no race: Run starts no command until this one calls begun
 		return conflict(t.id, fmt.Errorf("%s is under way", reset.name))
 	}
 	t.sandbox.story = t

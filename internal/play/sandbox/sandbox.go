@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-const heldPeriod = 250 * time.Millisecond // after this time a request no longer waits for effects in a held world
+const heldPeriod = 250 * time.Millisecond // the time after which a request no longer waits for effects in a held world
 
 // Config describes a [Sandbox]. Pipeline, Connections and Clock are required.
 type Config struct {
@@ -29,7 +29,7 @@ type Config struct {
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // may hold the world; nil: there is none
 	Demo         bool                            // make gentle traffic for viewers
-	Log          *probe.Log                      // the demo rests after viewers' writes in it; nil: it does not
+	Log          *probe.Log                      // the demo rests after viewers' writes in it; nil: it never rests
 	MaxTraffic   int                             // the highest rate of traffic, in changes a second; 0: [MaxTraffic]
 	RingCapacity int                             // the server half's setting for every history ring; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: etcd is not ours

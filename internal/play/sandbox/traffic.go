@@ -30,12 +30,12 @@ const (
 	// MaxTraffic is the highest rate of traffic, in changes a second, unless the host sets a lower one.
 	MaxTraffic = 10000
 
-	trafficTick    = 10 * time.Millisecond // between two batches
+	trafficTick    = 10 * time.Millisecond // the time between two batches
 	trafficWriters = 16                    // concurrent changes, which etcd commits together
-	trafficPods    = 200                   // pods that are changed in turn
+	trafficPods    = 200                   // pods that the traffic changes in turn
 	// The nodes load-0 … load-49: a watch of one node sees one change in fifty.
 	trafficNodes   = 50
-	trafficBacklog = 512 // late changes; further ones are dropped
+	trafficBacklog = 512 // the most late changes that it still makes; it drops any more
 )
 
 // traffic changes its own pods at a set rate. They are in the namespace default, and have the label traffic=listwatch.
@@ -113,7 +113,7 @@ func (t *traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
-		t.batch <- struct{}{} // settle takes it only for a moment
+		t.batch <- struct{}{} // settle holds it only for a moment
 		var writes errgroup.Group
 		writes.SetLimit(trafficWriters)
 		for ; owed >= 1 && t.rate.Load() > 0; owed-- {
@@ -126,8 +126,8 @@ func (t *traffic) flow(ctx context.Context) {
 	}
 }
 
-// settle returns when all writes that began before the newest setRate are over. With a rate of 0, none follows. In a
-// held world the writes are held, too, and only the end of ctx ends the wait, with ctx's error.
+// settle returns when all writes that began before the newest setRate are over. With a rate of 0, no write follows. In
+// a held world the writes are held, too: settle then returns ctx's error when ctx ends.
 func (t *traffic) settle(ctx context.Context) error {
 	select {
 	case t.batch <- struct{}{}:
@@ -177,12 +177,12 @@ func trafficPod(n int) *corev1.Pod {
 }
 
 const (
-	demoPeriod   = 10 * time.Second // shows each change before the next one
-	demoPods     = 4                // living pods
+	demoPeriod   = 10 * time.Second // long enough to show each change before the next one
+	demoPods     = 4                // the number of pods that exist at once
 	demoSelector = "demo=listwatch"
 )
 
-// demo is gentle traffic on a page where no one does anything. Like any client it creates, relabels and deletes pods
+// demo is gentle traffic on a page on which no one does anything. Like any client it creates, relabels and deletes pods
 // over HTTP, but only its own pods.
 type demo struct {
 	*Config // the sandbox's configuration
@@ -253,7 +253,7 @@ func (s *Sandbox) clearDemo(ctx context.Context) error {
 	return err
 }
 
-// act lists the demo's pods and makes the next change. It ignores errors: the next act comes soon.
+// act lists the demo's pods and makes the next change. It ignores errors, because the next act comes soon.
 func (d *demo) act(ctx context.Context) {
 	var pods corev1.PodList
 	list := d.client.Get().Resource("pods").Namespace(metav1.NamespaceDefault)

@@ -59,12 +59,12 @@ type WatcherInfo struct {
 	ID        string         `json:"id"`
 	UserAgent string         `json:"userAgent"` // in its requests' headers
 	Options   WatcherOptions `json:"options"`
-	Error     string         `json:"error,omitempty"` // the reason if the watch is not open; "": it is open
+	Error     string         `json:"error,omitempty"` // why the watch is not open; "": it is open
 }
 
 // watchers are the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the
 // events. When a stream ends, the watcher opens another one from the last resource version that it has seen or, if that
-// version has expired, from the current state. Every client of a watch must do so.
+// version has expired, from the current state. Every client must resume a watch in this way.
 //
 // The command that has the machine to itself adds to the list. If the server refuses a watcher's first request, the
 // watcher's command removes it while other commands may run.
@@ -83,7 +83,7 @@ type watcher struct {
 	// Set by make, never changed, except for Error, which watchers.mu guards.
 	WatcherInfo
 	lister reflector.ListerWatcher
-	story  *Run               // its end closes the watch; nil: there is none
+	story  *Run               // the story whose end closes the watch; nil: none
 	cancel context.CancelFunc // ends the watch; set before the watcher is in the list, never changed
 
 	// Owned by the command that opens the watch, and then by follow.
@@ -126,7 +126,7 @@ func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error 
 	return nil
 }
 
-// check returns the reason why there can be no watch with these options; nil: there can.
+// check returns why there can be no watch with these options; nil: there can be one.
 func (w *watchers) check(options WatcherOptions) error {
 	switch {
 	case w.Pipeline.Server.Resource(options.Resource) == nil:
@@ -220,7 +220,7 @@ func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Inter
 	}
 }
 
-// begin prepares for a stream. A stream from "" or "0" begins with the current state.
+// begin prepares a watcher for a stream. A stream from "" or "0" begins with the current state.
 func (each *watcher) begin() {
 	each.ordered = each.resourceVersion != "" && each.resourceVersion != "0"
 }
@@ -239,7 +239,7 @@ func (each *watcher) open(ctx context.Context) (watch.Interface, error) {
 	if each.Options.WatchList && each.resourceVersion == "" {
 		options.SendInitialEvents = new(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-		options.AllowWatchBookmarks = true // ends the current state
+		options.AllowWatchBookmarks = true // marks the end of the current state
 	}
 	return each.lister.Watch(ctx, options)
 }
@@ -260,8 +260,8 @@ func (each *watcher) drain(ctx context.Context, stream watch.Interface) (over bo
 	}
 }
 
-// remember saves the resource version to resume from. During the current state it saves none: if the stream breaks
-// then, the next one begins with the state again.
+// remember saves the resource version to resume from. While the current state arrives, it saves none: if the stream
+// breaks, the next one begins with the state again.
 func (each *watcher) remember(event watch.Event) {
 	if event.Type == watch.Error {
 		each.resourceVersion = "" // probably expired: begin with the current state

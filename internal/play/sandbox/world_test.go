@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a whole pipeline with its sandbox in a bubble, with the small etcd, and with pipes in place of sockets.
+// world is a whole pipeline with its sandbox in a bubble, with the small etcd, and with pipes instead of sockets.
 type world struct {
 	*Sandbox
 	pipeline *pipeline.Pipeline
@@ -48,7 +48,7 @@ func inWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig), body fu
 		w := newWorld(t, change)
 		defer w.stop()
 		require.NoError(t, w.pipeline.WaitReady(t.Context()))
-		time.Sleep(time.Minute) // a kubelet that met an unready server tries again
+		time.Sleep(time.Minute) // a kubelet that met an unready server retries within this time
 		synctest.Wait()
 		body(t, w)
 	})
@@ -125,7 +125,7 @@ func TestTheDemoRestsWhileAStoryIsTold(t *testing.T) {
 		n = commits(time.Minute)
 		assert.True(t, n >= 4, "in the minute after a story the demo changed pods %d times", n)
 
-		// A viewer's change goes before the demo's. The change of a program with a similar name does not.
+		// The demo rests after a viewer's change, but not after that of a program with a similar name.
 		acts := func(agent, path string) (n int) {
 			r := require.Value(http.NewRequest(http.MethodPost, w.config.Base.String()+path, http.NoBody))(t)
 			r.Header.Set("User-Agent", agent)
@@ -243,7 +243,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	for _, listener := range append(informer.Listeners, scheduler.Listeners...) {
 		compare("pending of "+listener.ID, length(listener.ID, "pending"), listener.PendingLen)
 	}
-	// When nothing happens, no goroutine is blocked, and the readers of the client's queues are idle.
+	// While nothing happens, no goroutine is blocked, and the readers of the client's queues are idle.
 	for key, waits := range pods.Waits {
 		assert.Equal(t, string(probe.ForWork), waits[0].Kind, "the picture shows that %s waits for", key)
 	}

@@ -26,7 +26,7 @@ type Range struct {
 	Seen     string `json:"seen"`               // [Beat.Seen] with the values of that record
 }
 
-// facts has the facts about a story's earlier records that patterns need.
+// facts holds the facts about a story's earlier records that patterns need.
 type facts struct {
 	story *Story
 	added map[string]uint64 // numbers of the watchers' registration records
@@ -47,8 +47,8 @@ func (f *facts) add(r *probe.Record) {
 		f.informer = r.Subject
 	case r.Point == probe.WireOpened && probe.Like("story-"+f.story.ID+"*|listwatch-page*", r.Field(probe.FieldAgent)):
 		f.lanes = append(f.lanes, r.Subject)
-		// A client may receive its answer before the server reports WireOpened, so the reports of two streams may come
-		// in either order. Their watchers were registered before the answers.
+		// A client may receive its answer before the server reports WireOpened, so two streams' WireOpened records may
+		// be in either order. Their watchers were registered before the answers.
 		slices.SortStableFunc(f.lanes, func(a, b string) int {
 			if f.added[a] == 0 || f.added[b] == 0 {
 				return 0
@@ -75,7 +75,7 @@ type pattern struct {
 	probe.Query
 	words string
 	terms []term
-	n     int // matches the n-th such record of the story; 0: the first one after the beat before
+	n     int // matches the n-th such record of the story; 0: the first one after the previous beat
 }
 
 type term struct {
@@ -208,7 +208,7 @@ func (m rest) String() string {
 	return strings.Join(all, ", and ")
 }
 
-// in returns the record at which the beat that begins after record from rests; nil: there is none yet.
+// in returns the record at which the beat that begins after record from rests, or nil if there is none yet.
 func (m rest) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
 	if len(m) == 1 {
 		return m[0].in(f, records, from)
@@ -294,8 +294,8 @@ func said(r *probe.Record, name string) string {
 	return r.Field(probe.Field(name))
 }
 
-// Shows returns an error with the first claim of the moral that the records of a run do not meet; nil: they meet all
-// claims.
+// Shows returns an error with the first claim of the moral that the records of a run do not meet, or nil if they meet
+// all.
 func (s *Story) Shows(records []probe.Record) error {
 	f := newFacts(s)
 	for i := range records {
@@ -315,8 +315,8 @@ func (s *Story) Shows(records []probe.Record) error {
 	return nil
 }
 
-// claim is a number of records that a run must have. "0 WatcherForced !stream=0" requires none, "10" requires ten, and
-// "1+" one or more.
+// claim requires a number of records in a run. "0 WatcherForced !stream=0" requires none, "10" ten, and "1+" one or
+// more.
 type claim struct {
 	pattern
 	words       string

@@ -58,7 +58,7 @@ func moments(whole Seen, start uint64) (after []uint64) {
 }
 
 // cancelAfter plays a story, cancels its request after some records, and checks that the story ends and leaves nothing
-// behind. A world of the story's own ends with it: a leftover goroutine would keep the bubble from ending.
+// behind. A story's own world ends with the story: a leftover goroutine would keep the bubble from ending.
 func (w *Env) cancelAfter(t *testing.T, id string, after uint64) {
 	t.Helper()
 	before, gate := fmt.Sprintf("%+v", w.standing()), w.Log.Gate()
@@ -91,7 +91,7 @@ func (w *Env) cancelAfter(t *testing.T, id string, after uint64) {
 	if w.Operator != nil {
 		return
 	}
-	time.Sleep(3 * time.Minute) // clients that were cut off reconnect
+	time.Sleep(3 * time.Minute) // long enough for clients that were cut off to reconnect
 	synctest.Wait()
 	assert.Equal(t, before, fmt.Sprintf("%+v", w.standing()), "cancelled after %d records", after)
 }
@@ -101,7 +101,7 @@ func (w *Env) standing() any {
 	state := w.Sandbox.Knobs()
 	state.Traffic.Written = 0
 	for i := range state.Rings {
-		state.Rings[i].Capacity = 0 // changes by itself
+		state.Rings[i].Capacity = 0 // the capacity changes by itself
 	}
 	watchers := map[string]int{}
 	for _, each := range w.Pipeline.Server.Cachers() {
@@ -111,8 +111,8 @@ func (w *Env) standing() any {
 	return []any{state, w.Sandbox.Watchers(), objects, watchers}
 }
 
-// TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone: without an Operator, such a story does nothing, and its
-// outcome has the reason.
+// TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone checks that without an Operator such a story does nothing,
+// and that its outcome gives the reason.
 func TestAStoryThatNeedsAWorldOfItsOwnLeavesTheRunningOneAlone(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
 		for _, each := range All {

@@ -99,7 +99,7 @@ func watchers(s *runner, a *args) (answer, error) {
 func kubelets(s *runner, a *args) (answer, error) {
 	for i := range a.number(0) {
 		s.kubelet(i, a.number(0), i < a.number(1))
-		// Starting one by one makes the recording compress better.
+		// Clients that start one by one make the recording compress better.
 		if err := routine.Sleep(s.ctx, s.Clock, tick); err != nil {
 			return answer{}, err
 		}
@@ -115,7 +115,7 @@ func (s *runner) kubelet(i, n int, plain bool) {
 		options.FieldSelector = "spec.nodeName=" + node(i)
 		options.AllowWatchBookmarks = options.AllowWatchBookmarks && !plain
 		if options.TimeoutSeconds != nil {
-			*options.TimeoutSeconds = 600 // instead of a random number; a thousand of those would double the recording
+			*options.TimeoutSeconds = 600 // instead of a random number: a thousand of those would double the recording
 		}
 	}
 	client := s.Pipeline.Client.NewClient("kubelet", nil)

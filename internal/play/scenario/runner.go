@@ -39,7 +39,7 @@ type runner struct {
 
 	ctx   context.Context // for the story's clients; cancelled at the end of the story
 	group routine.Group
-	ends  []func() // called at the end of the story; they undo changes that the sandbox does not undo
+	ends  []func() // called at the end of the story, to undo changes that the sandbox does not undo
 
 	from  uint64         // the last record before the story's first
 	seen  []probe.Record // the story's records that have been read
@@ -85,7 +85,7 @@ func (s *runner) doAll(steps []step) error {
 	return nil
 }
 
-// begin runs a step on a goroutine of its own. The step must be a send, which does not use the runner's state.
+// begin runs a step on a goroutine of its own. The step must be a send, because send does not use the runner's state.
 func (s *runner) begin(each *step, a *args) {
 	done := make(chan func() error, 1) // sent once, by the goroutine; has room for it
 	s.later[each.name] = done
@@ -139,7 +139,7 @@ func (s *runner) expand(text string) (expanded string, err error) {
 		if from, to, ok := strings.Cut(name, ".."); ok {
 			return rounded(s.times[to] - s.times[from])
 		}
-		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // or the request of that name failed
+		err = cmp.Or(err, fmt.Errorf("there is no variable %s", name)) // err is set if the request of that name failed
 		return ""
 	})
 	return expanded, err

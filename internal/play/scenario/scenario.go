@@ -32,7 +32,7 @@ type Story struct {
 	// Pod is the name of the story's pod a, which controllers then schedule and run; "": its name is the story's id and
 	// the letter, like other pods' names, and no controller acts on it.
 	Pod string `json:"pod,omitempty"`
-	// Unfolds makes the stage name a station only after a beat has looked at it.
+	// Unfolds makes the stage show a station's name only after a beat has looked at the station.
 	Unfolds bool `json:"unfolds,omitempty"`
 	// Cast has the watchers whose lanes come first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
@@ -48,7 +48,7 @@ type Story struct {
 	Saw   string  `json:"saw"` // the outcome, with variables for the run's numbers
 }
 
-// Groups are the kinds of symptoms, in the order of the gallery.
+// Groups are the kinds of symptoms, in the gallery's order.
 var Groups = []string{"Lost", "Too slow", "Stale", "How it works"}
 
 // Member is a client in a story.
@@ -56,7 +56,7 @@ type Member struct {
 	Name string `json:"name"`
 	// Is identifies the client by texts of its stream's or watcher's records: the Fields of a [probe.Query].
 	Is map[probe.Field]string `json:"is"`
-	// Nth is the client's index among several with the same texts, in the order of their arrival.
+	// Nth is the client's index, by arrival, among several with the same texts.
 	Nth int `json:"nth,omitempty"`
 	// Pin makes a pin at the ring show the client's version.
 	Pin bool `json:"pin,omitempty"`
@@ -77,7 +77,7 @@ type Beat struct {
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
-	// The record behind Text, which is the last match before the rest; nil: the record of the rest.
+	// The record behind Text is the last match of this pattern before the rest; nil: the record of the rest.
 	Because *pattern `json:"because,omitempty"`
 
 	Do   []step `json:"do,omitempty"`   // steps that play the beat
@@ -86,7 +86,7 @@ type Beat struct {
 	Then []step `json:"then,omitempty"` // checks after the rest
 }
 
-// Question is a question before a beat, which answers it.
+// Question is asked before a beat, which answers it.
 type Question struct {
 	Ask     string   `json:"ask"`
 	Answers []string `json:"answers"`       // two to four
@@ -115,7 +115,7 @@ func (s *Story) Climax() int {
 	return len(s.Beats) - 1
 }
 
-// Find returns the story that an id leads to, see [Story.Tells]; nil: none.
+// Find returns the story that an id leads to, see [Story.Tells], or nil.
 func Find(id string) *Story {
 	i := slices.IndexFunc(All, func(s Story) bool { return s.Tells(id) })
 	if i < 0 {
@@ -207,7 +207,7 @@ func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 			return Seen{ID: id, From: now, To: now, Beats: make([]Range, len(story.Beats)), Untold: untold}, nil
 		}
 		play = func(ctx context.Context, _ string, play func(*sandbox.Run) error) error {
-			return play(&sandbox.Run{Ctx: ctx, Writing: ctx}) // there is nothing to undo
+			return play(&sandbox.Run{Ctx: ctx, Writing: ctx}) // the sandbox has nothing to undo
 		}
 	}
 	played := make(chan Seen, 1) // sent once, by the story; has room for it

@@ -75,7 +75,7 @@ func TestEveryStoryIsPlayedAsItIsTold(t *testing.T) {
 				w.check(t, seen, sayings[each.ID])
 				assert.False(t, took > 15*time.Second && each.Alone == "",
 					"the story took %v: a viewer does not wait so long", took)
-				time.Sleep(2 * time.Minute) // a client that was cut off reconnects
+				time.Sleep(2 * time.Minute) // long enough for a client that was cut off to reconnect
 				synctest.Wait()
 				after := w.Sandbox.Knobs()
 				assert.True(t, len(after.Handlers) == len(before.Handlers) && len(after.Lines) == len(before.Lines) &&
@@ -191,8 +191,7 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 }
 
 // TestStoriesWithEtcdAheadOfTheInformer plays the stories about servers in a world in which another resource was
-// written last. Etcd is then ahead of the informer's version, and a new server does not have the versions before its
-// own list.
+// written last. Then etcd is ahead of the informer's version, and a new server lacks the versions before its own list.
 func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 	for _, each := range All {
 		if each.Alone == "" {
@@ -234,7 +233,7 @@ func TestStreamsAreCountedInTheOrderInWhichTheyWereRegistered(t *testing.T) {
 	assert.EqualSlices(t, []string{"w7", "w8"}, f.lanes)
 }
 
-// TestWhyARequestThatWaitsFailedIsSaid: expand returns the first error, which is the concurrent request's.
+// TestWhyARequestThatWaitsFailedIsSaid checks that expand returns the first error, which is the concurrent request's.
 func TestWhyARequestThatWaitsFailedIsSaid(t *testing.T) {
 	done := make(chan func() error, 1)
 	done <- func() error { return io.ErrUnexpectedEOF }

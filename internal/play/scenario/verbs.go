@@ -36,8 +36,8 @@ var verbs = map[string]verb{
 	"send": send,
 	// PODS N: writes the pods in turn, N times; each write creates a pod or changes its label; returns the last version
 	"change": change,
-	// PATTERN: makes large changes to pod a, until a record matches. Each change must reach the story's first stream
-	// before the next one.
+	// PATTERN: makes large changes to pod a until a record matches. Each change must reach the story's first stream
+	// before the next.
 	"fill":   fill,
 	"deploy": deploy, // creates a deployment of one pod, named after the story's pod
 	// N: acts like a naive controller for N pods: counts the story's pods in the informer's store, creates or deletes
@@ -184,7 +184,7 @@ func (s *runner) request(a *args) (*listwatch.Request, error) {
 		known.DeepCopyInto(pod) // the cache's objects are shared
 	}
 	switch method {
-	case http.MethodDelete: // no grace period
+	case http.MethodDelete: // without a grace period
 		request.Body(&metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	case http.MethodPost, http.MethodPut:
 		if err := json.Unmarshal([]byte(cmp.Or(a.body, "{}")), pod); err != nil {
@@ -236,8 +236,8 @@ func change(s *runner, a *args) (answer, error) {
 		}
 		last = written.fields["rv"]
 	}
-	// The answer may come before the cache has the event.
-	rv, _ := strconv.ParseUint(last, 10, 64) // our own server sent it, so it parses
+	// The client may get the answer before the cache has the event.
+	rv, _ := strconv.ParseUint(last, 10, 64) // it parses, because our own server sent it
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
 	_, err := s.await(rest{{Query: taken, words: "RingAppend rv=" + last}}, 0)
 	return answer{value: last}, err
