@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	bookmark = "BOOKMARK" // the type of a record that shows only that everything up to its version was delivered
-	cacher   = "cacher"   // the subject of every cacher, of its store and of its reflector
+	bookmark = "BOOKMARK" // the type of a record that only shows that all changes up to its version were delivered
+	cacher   = "cacher"   // the subject of every cacher, and of its store and its reflector
 )
 
-// Apply folds records, which must follow each other in the order of the log. It passes over records up to s.Seq, which
-// have been folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and
-// forgets what they may have changed. It keeps no reference to the records.
+// Apply folds records, which must follow each other in the order of the log. It skips records up to s.Seq, which it has
+// folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and forgets the
+// state that they may have changed. It keeps no reference to the records.
 func (s *State) Apply(records []probe.Record) {
 	for i := range records {
 		s.apply(&records[i])
@@ -41,7 +41,7 @@ func (s *State) apply(written *probe.Record) {
 	res := s.resource(r.Resource)
 	if r.Point == probe.CrowdLookedAt {
 		res.crowd(r)
-		r.Texts = "" // crowd has given it to the watchers
+		r.Texts = "" // crowd has given the texts to the watchers
 	}
 	last := Last{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Texts: r.Texts}
 	res.Points[info.Name]++
@@ -99,7 +99,7 @@ func (sub *Subject) has(info *Point) bool {
 	return sub.Kind != "" || info.Station == probe.Reflector
 }
 
-// move carries a token into or out of one of the subject's queues, if the point does that.
+// move moves a token into or out of one of the subject's queues, if the point does so.
 func (sub *Subject) move(info *Point, r *probe.Record) {
 	token, length, capacity := tokenOf(r), int64(r.Args[0]), int64(r.Args[1])
 	switch info.Op {
@@ -110,7 +110,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// look sets the queue lengths of a subject that did not report every moment. The tokens in them remain unknown.
+// look sets the queue lengths of a subject that did not report every moment. The tokens in the queues remain unknown.
 func (sub *Subject) look(info *Point, r *probe.Record) {
 	sub.Fill = 0
 	for i, name := range info.Args.List() {
@@ -122,8 +122,8 @@ func (sub *Subject) look(info *Point, r *probe.Record) {
 	}
 }
 
-// crowd sets how full each watcher is. The record lists the watchers in the order in which they began, so crowd can
-// match them only if the picture has them all.
+// crowd sets how full each watcher is. The record lists the watchers by the time at which they began, so crowd can
+// match them only if the picture has all of them.
 func (r *Resource) crowd(rec *probe.Record) {
 	fill, err := base64.StdEncoding.DecodeString(rec.Texts.Get(probe.FieldFill))
 	watchers := r.opened("watcher")
@@ -139,8 +139,8 @@ func (r *Resource) crowd(rec *probe.Record) {
 }
 
 // subjectOf returns the subject of the record, or nil if it has none. A point of a queue always has a subject, though
-// its name may be "". A late record moves no queue of a subject that has closed. After a gap the log may have lost the
-// opening: then, and only then, a send makes its subject appear.
+// its name may be "". A late record moves no queue of a subject that has closed. Only after a gap, in which the log may
+// have lost the opening, does a send create its subject.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil
@@ -157,7 +157,7 @@ func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject 
 }
 
 // forget applies a gap: from here on the queues' contents are unknown. It keeps subjects that open and close, because
-// most of them will still be there.
+// most of them are probably still open.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
 	for _, res := range s.Resources {
@@ -228,8 +228,8 @@ func (ring *Ring) apply(info *Point, r *probe.Record) {
 	ring.Cells = newest(ring.Cells, min(ring.End-ring.Start, maxCells))
 }
 
-// takeResult counts a receive from resultChan when the cacher's own reflector reports an event, because the channel's
-// receiver reports nothing. The reflector reads the youngest watch of the resource.
+// takeResult counts a receive from resultChan when the cacher's own reflector reports an event, because the receiver at
+// the channel itself reports nothing. The reflector reads the youngest watch of the resource.
 func (r *Resource) takeResult(rec *probe.Record) {
 	if rec.Subject != cacher {
 		return
@@ -240,8 +240,8 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	}
 }
 
-// youngest returns the subject of a kind that opened last, or nil if there is none. It does not sort the subjects, of
-// which there may be a thousand.
+// youngest returns the last opened subject of a kind, or nil if there is none. It does not sort the subjects, of which
+// there may be a thousand.
 func (r *Resource) youngest(kind string) (best *Subject) {
 	id := ""
 	for each, sub := range r.Subjects {

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// in gives records of pods the sequence numbers 1, 2, 3, …
+// in numbers records of pods 1, 2, 3, …
 func in(records ...probe.Record) []probe.Record {
 	for i := range records {
 		records[i].Seq = uint64(i + 1)
@@ -53,7 +53,7 @@ func TestAShelfThatIsRecountedKnowsItsObjectsAgain(t *testing.T) {
 	assert.NoDiff(t, want, folded(in(records...)).Resources["pods"].Shelves["store/cacher"], "the store's shelf")
 }
 
-// TestACacheThatHasEndedLeavesThePicture: when a server stops, its half leaves the picture and the informer's stays.
+// TestACacheThatHasEndedLeavesThePicture stops a server: its half leaves the picture, and the informer's half stays.
 func TestACacheThatHasEndedLeavesThePicture(t *testing.T) {
 	s := folded(in(
 		rec(probe.WatchChanOpened, "etcd3-1", "", "", 0),
@@ -179,7 +179,7 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 	})
 }
 
-// TestAPictureThatSaysLittleIsFoldedOn folds onto keyframes that lack things, as an earlier version of the program or a
+// TestAPictureThatSaysLittleIsFoldedOn folds onto incomplete keyframes, as an earlier version of the program or a
 // person may have written them.
 func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 	for _, written := range []string{
@@ -230,7 +230,7 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 		for rest := records; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
 			k.Fold(state, rest[:n])
-			k.Fold(state, rest[:n]) // the same batch again changes nothing
+			k.Fold(state, rest[:n]) // folding the same batch again changes nothing
 			rest = rest[n:]
 		}
 		require.Equal(t, "", cmp.Diff(folded(records), state), "state (-whole +with keyframes):\n")
@@ -249,10 +249,10 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 	tests := []struct {
 		name string
 		pace time.Duration
-		want int // keyframes of 8000 records: one every hundred, and one at the beginning
+		want int // keyframes of 8000 records: one for every hundred, and one at the beginning
 	}{
 		{"slow", 10 * time.Millisecond, 81},
-		{"fast", 100 * time.Microsecond, 11}, // ten thousand a second, where crowd sets the number
+		{"fast", 100 * time.Microsecond, 11}, // ten thousand a second: here crowd determines the number
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -269,8 +269,8 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 	}
 }
 
-// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest and the newest keyframe stay, and
-// some between.
+// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest keyframe, the newest and some
+// between them remain.
 func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	s := New()
 	for i := range 1000 {

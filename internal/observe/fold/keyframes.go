@@ -9,14 +9,14 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual come
-// within it. Writing a state costs as much as folding a thousand records, and more with a thousand watchers.
+// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual
+// arrive in it. Writing a state costs as much as folding a thousand records, and more with a thousand watchers.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd is the most records between two keyframes when records come too fast, as a multiple of the usual number.
+// crowd is the most records between two keyframes when records arrive too fast, as a multiple of the usual number.
 const crowd = 8
 
-// maxKeyframes is how many bytes all keyframes together may have: a picture of ten thousand watchers has ten megabytes.
+// maxKeyframes limits the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
 const maxKeyframes = 64 << 20
 
 // Keyframe is the picture after the record Seq, as JSON for [Read].
@@ -25,8 +25,8 @@ type Keyframe struct {
 	State json.RawMessage
 }
 
-// Keyframes are pictures kept while a log is folded. The picture at any record is the keyframe before it with the few
-// records after that keyframe. The caller drops old ones with [Keyframes.Forget]; their bytes are bounded in any case.
+// Keyframes are pictures kept while a log is folded. The picture at any record is the last keyframe before it with the
+// few records since then. The caller drops old ones with [Keyframes.Forget]; their bytes are bounded in any case.
 type Keyframes struct {
 	every  uint64
 	frames []Keyframe // the oldest first
@@ -38,7 +38,7 @@ type Keyframes struct {
 func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
 
 // Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the
-// state as it was before the records. A gap in the records drops all older keyframes: no record leads from them to the
+// state before the records. A gap in the records drops all older keyframes, because no records lead from them to the
 // picture after the gap.
 func (k *Keyframes) Fold(s *State, records []probe.Record) {
 	if len(k.frames) == 0 {
@@ -66,7 +66,7 @@ func (k *Keyframes) keep(s *State) {
 	k.bytes += len(written)
 	k.last = s.T
 	if k.bytes > maxKeyframes {
-		for i := 1; i < len(k.frames)-1; i++ { // drops every other frame: older ones lie farther apart
+		for i := 1; i < len(k.frames)-1; i++ { // drop every other frame, so older ones are further apart
 			k.drop(i, i+1)
 		}
 	}
@@ -85,7 +85,7 @@ func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
 // At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller
 // must not write to it.
 func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
-	for _, frame := range slices.Backward(k.frames) { // a search through some thirty frames
+	for _, frame := range slices.Backward(k.frames) { // searches about thirty frames
 		if frame.Seq <= seq {
 			return frame, true
 		}
@@ -93,7 +93,7 @@ func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
 	return Keyframe{}, false
 }
 
-// Oldest returns the first record at which the keyframes give the picture; 0: they give it at every record.
+// Oldest returns the first record at which the keyframes give the picture, or 0 if they do so at every record.
 func (k *Keyframes) Oldest() uint64 {
 	if len(k.frames) == 0 {
 		return 0
@@ -102,7 +102,7 @@ func (k *Keyframes) Oldest() uint64 {
 }
 
 // Forget drops the keyframes that are useless because the log no longer holds the record after them. oldest is the
-// first record that it holds.
+// first record in the log.
 func (k *Keyframes) Forget(oldest uint64) {
 	n := 0
 	for n < len(k.frames) && k.frames[n].Seq+1 < oldest {

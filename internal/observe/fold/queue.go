@@ -1,8 +1,8 @@
 package fold
 
-// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive
-// may be folded before the k-th send; whichever comes second settles the pair, and no token is seen twice. A send
-// beyond the capacity proves that the receiver has taken one, although the record of it is yet to come.
+// transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive may be
+// folded before the k-th send; the later record settles the pair, so no token appears twice. A send beyond the capacity
+// proves that the receiver has taken one, although that record is still to come.
 func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	q.Cap = capacity
 	if send {
@@ -22,8 +22,8 @@ func (q *Queue) between() int64 {
 	return q.Sent - q.Received
 }
 
-// change counts one Push or Pop of a queue that a lock or one goroutine protects, so length is exact. A push that
-// leaves the length as it was found its key queued already; a pop may take several.
+// change counts one Push or Pop of a queue that a lock or one goroutine protects, so length is exact. If a push does
+// not change the length, its key was already queued; a pop may take several tokens.
 func (q *Queue) change(token Token, length, capacity int64) {
 	q.Cap = capacity
 	grown := length - q.Len
@@ -36,15 +36,15 @@ func (q *Queue) change(token Token, length, capacity int64) {
 	q.settle(length)
 }
 
-// settle makes length the length and lets the oldest tokens go: the newest ones remain, so they are right even if
-// records were lost.
+// settle sets the length, and drops the oldest tokens beyond it. The remaining tokens are the newest, so they are right
+// even if records were lost.
 func (q *Queue) settle(length int64) {
 	q.Len = max(0, length)
 	q.High = max(q.High, q.Len)
 	q.Tokens = newest(q.Tokens, min(q.Len, maxTokens))
 }
 
-// newest returns the last n elements of list, or all. It moves them to the front of the array, so a list that is
+// newest returns the last n elements of list, or all. It moves them to the front of the array, so that a list which is
 // trimmed again and again does not grow.
 func newest[T any](list []T, n int64) []T {
 	drop := int64(len(list)) - max(0, n)

@@ -16,7 +16,7 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 		Args []int `json:"args,omitempty"` // the args that the point declares
 	}{bounded(r), r.Args[:len(r.Point.Info().Args.List())]})
 	if err != nil {
-		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers always are JSON
+		panic(fmt.Sprintf("fold: a record is not JSON: %v", err)) // texts and numbers are always valid JSON
 	}
 	return append(dst, written...)
 }
@@ -59,8 +59,7 @@ func bounded(r *probe.Record) probe.Record {
 	return cut
 }
 
-// Point is a row of the table of points, with two facts derived from the whole table. The page's fold runs on these
-// rows.
+// Point is a row of the table of points, with two facts derived from the whole table. The page's fold uses these rows.
 type Point struct {
 	*probe.Info
 	// Owner is the kind of subject that owns Queue and that the point is about: the kind that opens at the station. The

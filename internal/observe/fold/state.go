@@ -10,17 +10,17 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// The picture's limits on lists that could grow without end. Its counters are exact all the same.
+// The picture's limits on lists that could grow without end. Its counters are exact nevertheless.
 const (
-	// MaxRows is how many rows a shelf keeps.
+	// MaxRows is the most rows of a shelf.
 	MaxRows = 24
 
-	maxTokens = 32  // tokens of a queue: the page draws a pipe of this size slot by slot
-	maxCells  = 128 // cells of the ring: the page draws that many one by one
+	maxTokens = 32  // tokens of a queue: the page draws a pipe of up to this size slot by slot
+	maxCells  = 128 // cells of the ring: the page draws up to this many one by one
 )
 
-// State is the whole picture after the record Seq. All of it is in its JSON form, so a State that was written and read
-// back folds on without a difference.
+// State is the whole picture after the record Seq. Its JSON form is complete: a State that was written and read back
+// folds on identically.
 type State struct {
 	Seq uint64 `json:"seq"`
 	T   int64  `json:"t"` // the time of the record Seq, in nanoseconds since the log was made
@@ -33,7 +33,7 @@ type State struct {
 // Resource is the picture of one resource's pipeline.
 type Resource struct {
 	Stations map[string]*Station `json:"stations"` // by name
-	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open now, and those that exist always
+	Subjects map[string]*Subject `json:"subjects"` // by id: those that are open, and those that always exist
 	Points   map[string]uint64   `json:"points"`   // the number of reports of each point
 	Ring     Ring                `json:"ring"`
 	Shelves  map[string]*Shelf   `json:"shelves"` // by ShelfName: "store/cacher", "indexer/informer"
@@ -41,7 +41,7 @@ type Resource struct {
 	Waits map[string][]Wait `json:"waits"`
 }
 
-// Names adds the names of the clients of the picture's watchers to names.
+// Names adds to names the names of the clients of the picture's watchers.
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {
@@ -83,8 +83,8 @@ type Subject struct {
 	Counts map[string]uint64      `json:"counts"` // reports about the subject, by point
 	Queues map[string]*Queue      `json:"queues"`
 	Last   Last                   `json:"last"`
-	// Fill is how full a watcher's channels are if the log does not have all its moments: the fuller channel counts,
-	// from 1 (empty) to 101. 0: Queues has the exact lengths.
+	// Fill is how full a watcher's channels are, from 1 (empty) to 101, if the log does not have all its moments; the
+	// fuller channel counts. 0: Queues has the exact lengths.
 	Fill int64 `json:"fill,omitempty"`
 }
 
@@ -117,7 +117,7 @@ type Ring struct {
 	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), the oldest first
 }
 
-// Wait is the wait of one goroutine, with its start and its reason.
+// Wait is one goroutine's wait, with its start and its reason.
 type Wait struct {
 	Seq     uint64 `json:"seq"` // the record with which the wait began
 	T       int64  `json:"t"`   // the time of that record
@@ -148,7 +148,7 @@ type Row struct {
 	Seq   uint64 `json:"seq"`
 }
 
-// New returns an empty picture, as before the first record.
+// New returns an empty picture, the one before the first record.
 func New() *State { return &State{Resources: map[string]*Resource{}} }
 
 // entry returns the value that m has under a name, and makes one if there is none.
@@ -180,11 +180,11 @@ const MaxNumber = 1 << 53
 // Clone returns a state that shares nothing with s.
 func (s *State) Clone() *State { return whole(reflect.ValueOf(s)).Interface().(*State) }
 
-// blank returns a new value without a nil map, list or pointer in it.
+// blank returns a new value in which no map, list or pointer is nil.
 func blank[T any]() *T { return whole(reflect.ValueOf(new(T))).Interface().(*T) }
 
-// whole returns a copy of a value that shares nothing with it. Where the value has a nil map, list or pointer, the copy
-// has an empty one. Elements of lists are plain values here.
+// whole returns a copy of a value that shares nothing with it. A nil map, list or pointer becomes an empty one in the
+// copy. Elements of lists are plain values here.
 func whole(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -214,7 +214,7 @@ func whole(v reflect.Value) reflect.Value {
 
 // Read returns the state that was written as JSON. Fields that the text lacks are as in an empty picture, because an
 // earlier version of the program did not write them. Read returns an error if the text is no state, has a number beyond
-// [MaxNumber], or holds more than [State.Fits] allows; it does not read on where a text would take too much memory.
+// [MaxNumber], or holds more than [State.Fits] allows. It stops reading before a text takes too much memory.
 func Read(written []byte) (*State, error) {
 	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
 	if values > maxValues {
@@ -251,20 +251,19 @@ func (r *Resource) trim() {
 	}
 }
 
-// Limits on a picture that comes from a file. The program's own pictures stay far below, even at the program's own
-// limits: a thousand clients of all resources have some five thousand parts. The page has the same numbers
-// (viz/log/recording.js).
+// Limits on a picture that comes from a file. The program's own pictures stay far below them: its limit of a thousand
+// clients makes some five thousand parts. The page has the same numbers (viz/log/recording.js).
 const (
-	// MaxResources is how many resources a picture may have.
+	// MaxResources is the most resources of a picture.
 	MaxResources = 512
-	// MaxParts is how many subjects, shelves and waits all resources together may have.
+	// MaxParts is the most subjects, shelves and waits of all resources together.
 	MaxParts = 50_000
 
 	maxValues = 2_000_000 // values in the JSON form of a picture: a part has some eighty
 )
 
-// Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. It costs as
-// much as folding some hundred records.
+// Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. It takes as
+// long as folding some hundred records.
 func (s *State) Fits() error {
 	if n := len(s.Resources); n > MaxResources {
 		return fmt.Errorf("the picture at record %d has more than the %d resources that can be shown", s.Seq,
@@ -273,7 +272,7 @@ func (s *State) Fits() error {
 	parts := 0
 	for _, res := range s.Resources {
 		if res == nil {
-			continue // a file may have null here
+			continue // a file may have null in the place of a resource
 		}
 		parts += len(res.Subjects) + len(res.Shelves)
 		for _, waits := range res.Waits {

@@ -6,8 +6,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// wait ends the wait that the point ends, if there is one, and begins the one that it begins. A late record about a
-// subject that has closed begins nothing.
+// wait ends the wait that the point ends, if there is one, and begins the wait that the point begins. A late record
+// about a closed subject begins nothing.
 func (r *Resource) wait(info *Point, rec *probe.Record) {
 	for _, begun := range info.Ends {
 		r.endWait(waitKey(begun, rec.Subject), rec)
@@ -38,8 +38,8 @@ func (r *Resource) endWait(key string, rec *probe.Record) {
 }
 
 // endedBy reports whether a record that ends waits of this kind ends this one. Many goroutines may wait for a version,
-// or do some work, at the same time, so keys and versions must agree. The receiver reports a hand-over, and may report
-// the previous one late, so the events must agree. The end of a stream names no event, and ends the wait for any.
+// or do some work, at the same time, so keys and versions must agree. A receiver reports a hand-over, and may report
+// the previous one late, so the events must agree. The end of a stream names no event, and ends waits for any.
 func (w *Wait) endedBy(r *probe.Record) bool {
 	switch probe.Wait(w.Kind) {
 	case probe.ForVersion:

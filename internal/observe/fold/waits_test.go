@@ -72,8 +72,8 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 }
 
 // TestAQuietLaneIsShownAsALoudOne plays the same moments twice: with every lane loud, and with lanes that become loud
-// and quiet on the way. In the end each lane is as full in both pictures, and both show the same goroutines waiting.
-// Once someone looks at a lane, its queues are the same, too.
+// and quiet on the way. In the end both pictures show each lane equally full, and the same goroutines waiting. After a
+// viewer looks at a lane, its queues are the same, too.
 func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -97,7 +97,7 @@ func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 }
 
 // happened returns the picture of three watchers after moments that the seed chooses. limit of the watchers are loud;
-// 0: all. At the end someone looks at each of them and, unless looks is true, then at w1 alone.
+// 0: all. At the end a viewer looks at each of them and, unless looks is true, then at w1 alone.
 func happened(seed uint64, limit int, looks bool) *Resource {
 	random := rand.New(rand.NewPCG(seed, 0))
 	log := probe.NewLog(clock.RealClock{}, 1<<12)
@@ -142,7 +142,7 @@ func happened(seed uint64, limit int, looks bool) *Resource {
 	for _, w := range watchers {
 		log.Look("pods", w.p.ID())
 		if !looks {
-			log.Look("pods", "w1") // w1 is the only one now
+			log.Look("pods", "w1") // w1 is now the only loud one
 		}
 	}
 	log.LookAtCrowd()
@@ -152,7 +152,7 @@ func happened(seed uint64, limit int, looks bool) *Resource {
 	return state.Resources["pods"]
 }
 
-// The fold ignores a record of a crowd that is about other watchers, or whose text is no list of bytes.
+// TestACrowdThatIsNotKnown: the fold ignores a crowd's record about other watchers, or whose text is no list of bytes.
 func TestACrowdThatIsNotKnown(t *testing.T) {
 	for _, test := range []struct {
 		watchers int

@@ -1,10 +1,10 @@
 // Package hold lets people act on the running world: hold it and resume it hop by hop, close the gate at one station,
 // and stop, slow, hurry or move its clock.
 //
-// Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. Doing only one would mislead: with the
-// gate closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,
-// whatever does not wait for time runs on. A user can still start the clock while the gate is closed, and see what that
-// does: the watcher that does not keep up is evicted.
+// Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. One alone would mislead: with the gate
+// closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,
+// goroutines that do not wait for time run on. A user can still start the clock while the gate is closed, and see the
+// effect: a watcher that does not keep up is evicted.
 //
 // A held world that its holder has forgotten looks like a broken program, so a watchdog resumes it: when no page has
 // been open for a while, and when the program ends.
@@ -27,9 +27,9 @@ import (
 )
 
 const (
-	// Unattended is how long a hold lasts with no page open, unless the caller of Hold says otherwise.
+	// Unattended is how long a hold lasts with no page open, unless the caller of Hold specifies another time.
 	Unattended = 5 * time.Minute
-	// MaxUnattended is the longest such time that a caller may ask for.
+	// MaxUnattended is the longest such time that a caller may specify.
 	MaxUnattended = 24 * time.Hour
 
 	watchdogPeriod = time.Second
@@ -40,10 +40,10 @@ type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
 	// Patience is the clock of requests from outside, and of the watchdog. It never stops, and never runs slower than
-	// the wall's clock. While the whole program is stopped, as by a debugger, this clock stops too, so that time does
-	// not count as unattended.
+	// the wall's clock. While the whole program is stopped, for example by a debugger, this clock stops, too, so that
+	// time does not count as unattended.
 	Patience *worldclock.Clock
-	// Say receives one line when the watchdog resumes the world.
+	// Say is called with one line when the watchdog resumes the world.
 	Say func(line string)
 }
 
@@ -59,11 +59,11 @@ type World struct {
 	since      time.Time     // when the hold began, on the patience clock
 	stopped    bool          // whether a caller stopped the clock alone
 	running    bool          // whether the clock runs although the world is held
-	ended      bool          // whether the gate is open for good
+	ended      bool          // whether the gate is open permanently
 	attending  int           // open pages
 	seen       time.Time     // when the last page was closed or the last command came, on the patience clock
 	unattended time.Duration // the watchdog's wait after seen
-	letGo      string        // the watchdog's reason to resume the world; "" if it did not
+	letGo      string        // the watchdog's reason for resuming the world; "" if it did not
 }
 
 // New returns a world that is not held.
@@ -94,9 +94,9 @@ func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.config.Gate.Close(s)
 }
 
-// Release resumes the world, and sets the clock back to what it was before the hold. Gates that were closed at single
-// stations stay closed: the viewer closed them to see their effect on the running world. If the world is not held,
-// Release opens them.
+// Release resumes the world, and sets the clock back to what it was before the hold. Gates at single stations stay
+// closed, because the viewer closed them to see their effect on the running world. If the world is not held, Release
+// opens them.
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,14 +118,14 @@ func (w *World) ReleaseAt(s probe.Query) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked lets the clock run again. Call it only after the gate has opened: if the clock ran first, the goroutines
-// that are held would lose time.
+// runOnLocked lets the clock run again. Call it only after the gate has opened: otherwise the goroutines that are held
+// would lose time.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
 	w.setClockLocked()
 }
 
-// Step lets each goroutine that hop selects pass one point, and returns how many these were.
+// Step lets each goroutine that hop selects pass one point, and returns the number of these goroutines.
 func (w *World) Step(hop probe.Query) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *World) Step(hop probe.Query) int {
 }
 
 // SetPaused stops the clock or lets it run. In a held world this lasts only as long as the hold: afterwards the clock
-// is as it was before.
+// returns to its earlier state.
 func (w *World) SetPaused(paused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,8 +146,8 @@ func (w *World) SetPaused(paused bool) {
 	w.setClockLocked()
 }
 
-// SetSpeed sets how fast the clock runs when it runs. It returns an error if the clock cannot run that fast or that
-// slowly.
+// SetSpeed sets how fast the clock runs when it is not stopped. It returns an error if the clock cannot run so fast or
+// so slowly.
 func (w *World) SetSpeed(speed float64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +158,7 @@ func (w *World) SetSpeed(speed float64) error {
 	return w.config.Patience.SetSpeed(max(1, speed))
 }
 
-// Advance moves the clock by d, whether it runs or not, and returns when it is there.
+// Advance moves the clock by d, whether it runs or not, and returns when the clock has arrived.
 func (w *World) Advance(d time.Duration) {
 	w.config.Clock.Advance(d)
 	w.config.Patience.Advance(d)
@@ -171,8 +171,8 @@ func (w *World) setClockLocked() {
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
 }
 
-// Attend counts a page that is open, from which its viewer can resume the world. The page calls leave once, when it is
-// closed.
+// Attend counts a page that is open, and whose viewer can therefore resume the world. The page calls leave once, when
+// it closes.
 func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,13 +189,13 @@ func (w *World) attendLocked(unattended time.Duration) {
 	w.seen, w.unattended = w.config.Patience.Now(), cmp.Or(unattended, Unattended)
 }
 
-// Run is the watchdog. When ctx is done, it opens the gate for good, so that every goroutine can end.
+// Run is the watchdog. When ctx is done, it opens the gate permanently, so that every goroutine can end.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
 }
 
-// end opens the gate for good.
+// end opens the gate permanently.
 func (w *World) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,15 +204,14 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look resumes the world if no page is left that could, and prints why.
+// look resumes the world if no page is left that could do so, and prints the reason.
 func (w *World) look() {
 	if reason := w.forsaken(); reason != "" {
 		w.config.Say(reason)
 	}
 }
 
-// forsaken opens the gate if no page has been open for long enough, and returns a sentence about that; otherwise it
-// returns "".
+// forsaken opens the gate if no page has been open for long enough, and returns a sentence about that, otherwise "".
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -283,17 +282,17 @@ func (w *World) Status() Status {
 	return s
 }
 
-// Usual reports whether the world is untouched: nothing is held, and its clock runs like the wall's.
+// Usual reports whether the world is untouched: nothing is held, and its clock runs like the wall clock.
 func (s *Status) Usual() bool {
 	return !s.Held && len(s.Gates) == 0 && !s.Clock.Paused && s.Clock.Speed == 1 && s.LetGo == ""
 }
 
 const (
 	walkRounds = 400                   // goroutines that a walk may release: a queue holds many other changes
-	walkTick   = 10 * time.Millisecond // the pause between two looks at the world
+	walkTick   = 10 * time.Millisecond // the most goroutines that a walk may release: a queue may hold many changes
 	walkLooks  = 20                    // the most looks while another goroutine is in front of the object
 	walkGrace  = 4                     // the most after that goroutine has moved: the object may then move, too
-	walkWait   = 400                   // the most while no goroutine is in front of the object
+	walkWait   = 400                   // the most looks after that goroutine has moved: the object may then move, too
 	walkRecent = 4000                  // records that the walk searches for its object
 )
 

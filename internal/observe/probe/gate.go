@@ -13,20 +13,20 @@ import (
 )
 
 // Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The log
-// has the moment by then, so the picture shows where each goroutine is. Real goroutines stop, so the queues behind them
-// fill up as they would behind any slow one.
+// already has the moment, so the picture shows where each goroutine is. Real goroutines stop, so the queues behind them
+// fill up as behind any slow goroutine.
 //
 //	            open            closed at station "watcher"                 the world is held
 //	sender      ──●──►  queue   ──●──►  queue [■■■■■■■■■■]  10/10           ──●┃
 //	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
 // There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.
-// [Gate.Close] closes it for one station, or one subject there: only goroutines stop that take something out of a queue
-// or act at the station. A goroutine that brings something there belongs to the station before; the full queue stops
-// it, not the gate.
+// [Gate.Close] closes it for one station, or one subject there: it stops only goroutines that take from a queue or act
+// at the station. A goroutine that fills the station's queue belongs to the station before: the full queue stops it,
+// not the gate.
 //
 // The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), begins a wait, or passes
-// for another reason ([Info].Passes). It holds no request that only reads: a reader is not part of the held world.
+// for another reason ([Info].Passes). It does not hold requests that only read: a reader is not part of the held world.
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
@@ -36,7 +36,7 @@ type Gate struct {
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is held
 	world   bool       // whether the whole world is held
-	ended   bool       // whether the gate is open for good
+	ended   bool       // whether the gate is open permanently
 	gates   []Query    // the stations closed on their own, whether or not the world is held
 	opened  []Query    // the stations that are open although the world is held
 	waiting []*waiter  // the paused goroutines in the order in which they came
@@ -45,13 +45,13 @@ type Gate struct {
 // waiter is one goroutine that is paused at the gate.
 type waiter struct {
 	record  Record
-	since   time.Time     // on the wall's clock: the world's clock may be stopped
-	passed  chan struct{} // closed, once, by the goroutine that releases it, under Gate.mu; nothing is sent
+	since   time.Time     // on the wall clock, because the world's clock may be stopped
+	passed  chan struct{} // closed, once, by the goroutine that releases it, under Gate.mu; never sent on
 	callers []uintptr
 }
 
 // Holdable reports whether a goroutine can be held at the point. A goroutine that is about to wait for room or for a
-// taker is not held on top of that.
+// taker is not held, too.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	onOther := info.Waits == ForRoom || info.Waits == ForTaker
@@ -89,8 +89,7 @@ func (g *Gate) Open(q Query) {
 	})
 }
 
-// End opens the gate for good, before the program ends: from now on the gate holds no goroutine, whatever a caller
-// closes.
+// End opens the gate permanently, before the program ends: from now on the gate holds no goroutine, whatever is closed.
 func (g *Gate) End() { g.change(func() { g.ended = true }) }
 
 // change runs make under the lock, and releases the goroutines that the gate no longer holds.
@@ -102,8 +101,8 @@ func (g *Gate) change(make func()) {
 	g.letGoLocked(func(r *Record) bool { return !g.holdsLocked(r) })
 }
 
-// Step releases the held goroutines that q selects, and returns how many these were. Each passes exactly one point: the
-// gate stays closed, and holds it at the next one.
+// Step releases the held goroutines that q selects, and returns their number. Each passes exactly one point: the gate
+// stays closed, and holds the goroutine at its next point.
 func (g *Gate) Step(q Query) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +111,7 @@ func (g *Gate) Step(q Query) int {
 	return before - len(g.waiting)
 }
 
-// wait returns when the goroutine that has reported r may continue. The log has r already.
+// wait returns when the goroutine that has reported r may continue. The log already has r.
 func (g *Gate) wait(r Record) {
 	if !r.Point.Holdable() || onlyLooks(&r) {
 		return
@@ -147,7 +146,7 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	return g.world && !progress(r) && !slices.ContainsFunc(g.opened, selected)
 }
 
-// progress reports whether a moment is about no object and shows only how far etcd is. A held world lets such moments
+// progress reports whether a moment is about no object and only reports etcd's progress. A held world lets such moments
 // pass, so that none blocks the way of a change; a station that is closed on its own holds them.
 func progress(r *Record) bool {
 	return r.Key == "" && (r.Type == "BOOKMARK" || r.Point == Etcd3IncomingSent || r.Point == Etcd3IncomingReceived)
@@ -170,15 +169,15 @@ func (g *Gate) letGoLocked(wanted func(*Record) bool) {
 // Closed reports whether the gate is closed anywhere.
 func (g *Gate) Closed() bool { return g.closed.Load() }
 
-// Changes returns a number that changes whenever [Gate.State] may.
+// Changes returns a number that changes whenever the result of [Gate.State] may change.
 func (g *Gate) Changes() uint64 { return g.changes.Load() }
 
-// without returns a copy of list without elements that equal one.
+// without returns a copy of list without the elements that equal one.
 func without[T any](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return reflect.DeepEqual(each, one) })
 }
 
-// callersOfAt is how many frames of a waiter's stack lie above the reporting function: runtime.Callers, enter, wait,
+// callersOfAt is how many frames of a waiter's stack are above the reporting function: runtime.Callers, enter, wait,
 // report, At.
 const callersOfAt = 5
 
@@ -199,7 +198,7 @@ type Waiting struct {
 	Station   Station `json:"station"`
 	Record            // the moment at which it is held; the key has the form "default/a"
 	Says      string  `json:"says"`    // the record's sentence
-	Seconds   float64 `json:"seconds"` // time since it was held, on the wall's clock
+	Seconds   float64 `json:"seconds"` // the time since it was held, on the wall clock
 }
 
 // State returns the gate's state. The caller owns it.
@@ -214,8 +213,8 @@ func (g *Gate) State() GateState {
 	return state
 }
 
-// describe names the waiting goroutine from its stack: the first function reported the moment, and the last one before
-// the functions that start goroutines is the goroutine's purpose.
+// describe names the waiting goroutine from its stack: the first function reported the moment; the last one, except for
+// those that start goroutines, describes the goroutine's purpose.
 func (w *waiter) describe(names *Names) Waiting {
 	info := w.record.Point.Info()
 	held := Waiting{Station: info.Station, Record: w.record, Says: names.Sentence(&w.record),

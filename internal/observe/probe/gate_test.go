@@ -212,7 +212,7 @@ func event(p *Probe) {
 func TestWhatAQuietLaneTells(t *testing.T) {
 	const (
 		whole = "w2 InputSent, w2 InputReceived, w2 ResultSent, w2 ResultReceived, w2 FrameWritten, w2 WireFlushed"
-		seen  = "w2 WatcherLookedAt [10 4] []" // someone looks at it
+		seen  = "w2 WatcherLookedAt [10 4] []" // a viewer looks at it
 		crowd = "CrowdLookedAt [2 1] [0 101]"
 	)
 	for _, test := range []struct {
@@ -314,13 +314,13 @@ func lengths(input, result int) Lengths {
 	return func() (int, int, int) { return input, result, 10 }
 }
 
-// TestTheCrowdIsInTheOrderOfTheLog lets watchers come and go while others look at them. A reader that counts the
-// records of beginnings and ends must have as many watchers as each record of the crowd.
+// TestTheCrowdIsInTheOrderOfTheLog opens and closes watchers while viewers look at them. A reader that counts the
+// records of beginnings and ends must find as many watchers as each record of the crowd has.
 func TestTheCrowdIsInTheOrderOfTheLog(t *testing.T) {
 	log, _ := quietLog()
 	pods := New(log).Resource("pods")
 	var moments, looks sync.WaitGroup
-	stop := make(chan struct{}) // closed when all have come and gone
+	stop := make(chan struct{}) // closed when all watchers have been opened and closed
 	for i := range 4 {
 		moments.Go(func() {
 			for n := range 300 {
@@ -366,8 +366,8 @@ func TestTheCrowdIsInTheOrderOfTheLog(t *testing.T) {
 	assert.True(t, seen > 0, "no record of the crowd")
 }
 
-// If there are more watchers than a record has room for, it still has their number, and its text is as long as the log
-// allows.
+// TestACrowdHasABound: if there are more watchers than a record has room for, it still has their number, and its text
+// is as long as the log allows.
 func TestACrowdHasABound(t *testing.T) {
 	log, _ := quietLog()
 	for i := range MaxCrowd + 100 {
@@ -381,8 +381,8 @@ func TestACrowdHasABound(t *testing.T) {
 		[]int{records[0].Args[0], records[0].Args[1], len(fill), int(fill[0]), int(fill[MaxCrowd-1])})
 }
 
-// tail reads a log to its end while others write, and returns the records that it saw. They are in order, with gaps
-// where the writers overran tail.
+// tail reads a log to its end while others write, and returns the records that it saw. The records are in order, with
+// gaps where the writers overran tail.
 func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	seen := map[uint64]Record{}
 	var seq uint64
@@ -410,7 +410,7 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	}
 }
 
-// TestReadersSeeTheSameLogWhileItIsWritten overruns small logs with many writers, so that the log reuses its blocks
+// TestReadersSeeTheSameLogWhileItIsWritten overruns small logs with many writers, so that the logs reuse their blocks
 // again and again.
 func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	const writers, each = 4, 20000

@@ -39,14 +39,14 @@ const (
 var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer,
 	Processor, Listener, Handler, Workqueue}
 
-// Op is what a moment does to the picture. The fold needs nothing but this and the args.
+// Op is the effect of a moment on the picture. The fold needs only the op and the args.
 type Op string
 
 // The operations.
 const (
-	// Mark changes nothing but the station's variables and its counter.
+	// Mark changes only the station's variables and its counter.
 	Mark Op = "mark"
-	// Open makes the subject appear; Close makes it vanish with all its queues.
+	// Open makes the subject appear; Close removes it with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
 	// Look sets the lengths of queues that do not report every moment: those of one subject by args that are named like
@@ -59,20 +59,20 @@ const (
 	Send Op = "send"
 	Recv Op = "recv"
 	// Push and Pop are Send and Recv of a queue that a lock or a single goroutine protects. Their args are "len cap"
-	// after the fact, and the fold takes len as it is, because one Pop may take several tokens. cap 0: unbounded.
+	// after the fact, and the fold uses this len, because one Pop may take several tokens. cap 0: unbounded.
 	Push Op = "push"
 	Pop  Op = "pop"
 )
 
-// Wait is what a goroutine waits for from a moment on. A goroutine that waits for work is idle; every other wait holds
-// it up.
+// Wait is the thing for which a goroutine begins to wait. A goroutine that waits for work is idle; any other wait
+// blocks it.
 type Wait string
 
 // The waits.
 const (
 	ForRoom    Wait = "room"    // a channel is full
 	ForTaker   Wait = "taker"   // no goroutine is at the other end of an unbuffered channel
-	ForVersion Wait = "version" // the cache is older than the version that a reader wants
+	ForVersion Wait = "version" // a reader needs a newer version than the cache has
 	ForClient  Wait = "client"  // a write to the network has not returned
 	ForReturn  Wait = "return"  // code outside the station, a handler or a reconciliation, has not returned
 	ForWork    Wait = "work"    // there is nothing to do
@@ -82,7 +82,7 @@ const (
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
 // subject. A wait for a key or a version ends with a record of the same one. At a channel, a goroutine first tries
-// without waiting, and reports only if that fails: so a channel with room costs nothing.
+// without waiting, and reports a wait only if that fails, so a channel with room costs nothing.
 type Info struct {
 	Name    string  `json:"name"`    // the name of the Go constant
 	Station Station `json:"station"` // the place on the path
@@ -92,22 +92,22 @@ type Info struct {
 	Args    Words   `json:"args"`            // names of the numbers: variables of the station (or of the subject)
 	Texts   Words   `json:"texts,omitempty"` // names of the texts
 	// The routine name of the goroutine that reports the point, or several names if the station has several forms; ""
-	// if any goroutine may.
+	// if any goroutine may report it.
 	Lane  string `json:"lane,omitempty"`
-	Waits Wait   `json:"waits,omitempty"` // the reason for which the goroutine waits from here on; "" if it goes on
+	Waits Wait   `json:"waits,omitempty"` // what the goroutine waits for from here on; "" if it does not wait
 	On    string `json:"on,omitempty"`    // if Waits: the name of the queue at which it waits, "" if there is none
-	// If Waits: the queues whose receiver is the waiting goroutine; they only fill meanwhile.
+	// If Waits: the queues that only the waiting goroutine reads, and which therefore only fill meanwhile.
 	Holds   Words  `json:"holds,omitempty"`
 	Until   Words  `json:"until,omitempty"`   // if Waits: the points that end the wait
 	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine
-	Passes  string `json:"-"`                 // the reason, other than a lock, why the gate never holds here; "": none
-	Anomaly bool   `json:"anomaly,omitempty"` // the page always draws it singly, never merged
-	Routine bool   `json:"-"`                 // happens to every event at every watcher: a quiet lane leaves it out
+	Passes  string `json:"-"`                 // another reason why the gate never holds a goroutine here; "": none
+	Anomaly bool   `json:"anomaly,omitempty"` // the page always draws it singly
+	Routine bool   `json:"-"`                 // reported for every event at every watcher: a quiet lane leaves it out
 	Fact    string `json:"fact"`              // the fact that holds at this moment
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
-	// object} counts: 1 object, 2 objects; [ by {agent}] vanishes without an agent.
+	// object} counts: 1 object, 2 objects; without an agent, [ by {agent}] is left out.
 	Says string `json:"says"`
-	// Sentences for records whose fields have certain values, "name=line.drop value=true"; they replace Says.
+	// Sentences for records with certain values, "name=line.drop value=true"; they replace Says.
 	Cases [][2]string `json:"cases,omitempty"`
 }
 
@@ -145,7 +145,7 @@ var pointsByName = func() map[string]Point {
 	return byName
 }()
 
-// PointNamed returns the point called name; ok is false if there is none.
+// PointNamed returns the point with a name; ok is false if there is none.
 func PointNamed(name string) (p Point, ok bool) {
 	p, ok = pointsByName[name]
 	return p, ok
@@ -173,14 +173,14 @@ func Points() []Point {
 }
 
 // blanks match the places that [Info].Says leaves for values: a name and, after it, the noun that the number counts.
-// parts match what a sentence loses if a blank in it stays empty.
+// parts match the parts of a sentence that are left out if a blank in them stays empty.
 var (
 	blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
 	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
 )
 
-// The words that a sentence loses if a record is about no object, such as a bookmark's, or has no version, such as an
-// ERROR's.
+// The words that a sentence leaves out if the record is about no object, such as a bookmark's, or has no version, such
+// as an ERROR's.
 var (
 	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
 	withoutRV  = strings.NewReplacer(" at {rv}", "")
@@ -231,7 +231,7 @@ func (r *Record) Sentence() string {
 	})
 }
 
-// has reports whether the record's fields have all the values, "name=value" separated by spaces.
+// has reports whether the record's fields have all these values, "name=value" separated by spaces.
 func (r *Record) has(values string) bool {
 	for each := range strings.FieldsSeq(values) {
 		name, value, _ := strings.Cut(each, "=")
@@ -242,7 +242,7 @@ func (r *Record) has(values string) bool {
 	return true
 }
 
-// Field returns the record's number or text called name, or "" if there is none.
+// Field returns the record's number or text with that name, or "" if there is none.
 func (r *Record) Field(name Field) string {
 	for i, arg := range r.Point.Info().Args.List() {
 		if arg == string(name) {
@@ -252,13 +252,13 @@ func (r *Record) Field(name Field) string {
 	return r.Texts.Get(name)
 }
 
-// Has reports whether records of the point have a number or a text called name.
+// Has reports whether records of the point have a number or a text with that name.
 func (i *Info) Has(name Field) bool {
 	return slices.Contains(append(i.Args.List(), i.Texts.List()...), string(name))
 }
 
-// Anomaly reports whether the page never merges the record with others: its point is declared so, or the server makes a
-// client begin again, with the answer 410 or an ERROR event in its stream.
+// Anomaly reports whether the page always draws the record singly: its point is declared so, or the server makes a
+// client begin again, by the answer 410 or by an ERROR event in its stream.
 func (r *Record) Anomaly() bool {
 	switch r.Point {
 	case RequestAnswered:
@@ -269,11 +269,11 @@ func (r *Record) Anomaly() bool {
 	return r.Point.Info().Anomaly
 }
 
-// gone is the HTTP status of the answer to a list at a version that history no longer holds.
+// gone is the HTTP status for a list at a version that history no longer holds.
 const gone = 410
 
 // ObjectKey returns the "namespace/name" that the client half uses for an object, given the key of either half:
-// "/registry/pods/default/a" and "default/a" both give "default/a". Keys of services have one folder more.
+// "/registry/pods/default/a" and "default/a" both give "default/a". Keys of services have one more folder.
 func ObjectKey(key string) string {
 	rest, ok := strings.CutPrefix(key, "/")
 	if !ok {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// LoudLanes is how many lanes of a resource are loud in the program, whether anyone looks at them or not.
+	// LoudLanes is how many lanes of a resource are loud in the program even if no viewer looks at them.
 	LoudLanes = 32
 	// MaxCrowd is the largest number of watchers that one [CrowdLookedAt] covers.
 	MaxCrowd = 5000
@@ -19,7 +19,7 @@ const (
 type Lengths func() (input, result, capacity int)
 
 // lane is one of many subjects that are alike, such as a watcher. The log has every moment of a loud lane. It leaves
-// out the routine moments of a quiet one: with a thousand watchers one event would make three thousand records, more
+// out the routine moments of a quiet lane: with a thousand watchers, one event would make three thousand records, more
 // than a viewer can follow. It always has the other moments: beginning and end, waits with their ends, anomalies. One
 // record holds the lengths of all quiet lanes.
 //
@@ -30,11 +30,11 @@ type Lengths func() (input, result, capacity int)
 type lane struct {
 	// Set by [Probe.Lane], never changed.
 	log     *Log
-	probe   *Probe // reports that someone looks at the lane; has no lane itself
+	probe   *Probe // reports that a viewer looks at the lane; has no lane itself
 	lengths Lengths
 
 	loud atomic.Bool
-	// Whether the log has the beginning of a wait, and so gets the routine moment that ends it.
+	// Whether the log has the beginning of a wait, and therefore also needs the routine moment that ends it.
 	inputBlocked, resultBlocked atomic.Bool
 
 	own bool // whether the client is always followed; guarded by lanes.mu
@@ -46,13 +46,13 @@ type lanes struct {
 	limit  int        // loud lanes of a resource; 0: all
 	own    func(agent string) bool
 	open   map[string][]*lane // by resource, the oldest first
-	looked []*lane            // the lanes at which someone has looked, the last one last; at most limit
+	looked []*lane            // the lanes at which viewers have looked, the last one last; at most limit
 	told   map[string]string  // by resource, the text of the last CrowdLookedAt; "" if the lanes have changed since
 }
 
 // LimitLoud makes all lanes quiet but these: of each resource the n that have been open longest, the lanes of clients
-// whose user agent is accepted by own, and the n at which someone has looked last ([Log.Look]). While a gate is closed,
-// all lanes are loud. Call it before there are lanes; without it, or with n 0, all are loud.
+// whose user agent own accepts, and the n at which a viewer has looked last ([Log.Look]). While a gate is closed, all
+// lanes are loud. Call it before there are lanes; without it, or with n 0, all are loud.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
@@ -92,8 +92,8 @@ func (ln *lane) drops(point Point, typ string) bool {
 }
 
 // notesLocked notes each moment that is not routine, before the log writes it. The caller holds lanes.mu until the
-// moment is written: so the log has the beginnings and ends of lanes in the order of the list, and each CrowdLookedAt
-// between them.
+// moment is written. So the log has the beginnings and ends of lanes in the order of the list, and each CrowdLookedAt
+// in its place among them.
 func (ln *lane) notesLocked(point Point, texts Texts) {
 	info, all, resource := point.Info(), &ln.log.lanes, ln.probe.resource
 	switch {
@@ -119,8 +119,8 @@ func (ln *lane) notesLocked(point Point, texts Texts) {
 	}
 }
 
-// wakeLocked makes the lane loud, and reports the lengths of its channels. A goroutine may have sent or received
-// without having reported that yet: for that instant the picture has one event too many or too few.
+// wakeLocked makes the lane loud, and reports the lengths of its channels. If a goroutine has sent or received but not
+// reported it yet, the picture has one event too many or too few for a moment.
 func (ln *lane) wakeLocked() {
 	if !ln.loud.Swap(true) {
 		ln.log.lanes.told[ln.probe.resource] = ""
@@ -136,8 +136,8 @@ func (a *lanes) wantsLocked(ln *lane) bool {
 		ln.log.gate.Closed()
 }
 
-// Look makes the lane of a subject loud, because someone looks at it; the lane at which someone looked longest ago may
-// become quiet. Look does nothing if the subject has no open lane.
+// Look makes the lane of a subject loud, because a viewer looks at it; the lane at which viewers have not looked for
+// longest may become quiet. Look does nothing if the subject has no open lane.
 func (l *Log) Look(resource, subject string) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
@@ -155,7 +155,7 @@ func (a *lanes) lookLocked(ln *lane) {
 }
 
 // LookAtCrowd makes each lane loud or quiet as the limits require. For each resource it reports the lengths of the
-// quiet lanes, if these have changed. The program calls it every second.
+// quiet lanes, if they have changed. The program calls it every second.
 func (l *Log) LookAtCrowd() {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()

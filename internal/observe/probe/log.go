@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Record is one moment in the log. Records are values and never change. JSON has points by name, so that a recording
-// survives a change of the table, and resource versions as text, as on every wire here.
+// Record is one moment in the log. Records are values and never change. In JSON, points are names, so that a recording
+// survives a change of the table, and resource versions are text, as on every wire here.
 type Record struct {
 	Seq      uint64        `json:"seq"` // 1, 2, 3, … without gaps
 	Time     time.Duration `json:"t"`   // the time since the log was made, on the log's clock
@@ -30,23 +30,23 @@ type Record struct {
 // DefaultLogSize is how many records a log keeps: about ten seconds at five thousand records a second.
 const DefaultLogSize = 1 << 16
 
-// Log is the append-only, bounded log of moments. It keeps the newest records and gives each a sequence number, so that
-// [Log.Since] can report to a reader that the log no longer holds the next record. All methods are safe for concurrent
+// Log is the append-only, bounded log of moments. It keeps the newest records, and gives each a sequence number, by
+// which [Log.Since] detects that the log no longer holds a reader's next record. All methods are safe for concurrent
 // use.
 //
 // The log is a ring. A goroutine that reports holds the mutex only while it takes a number. Then it writes the record,
-// and last the number, which marks the record as complete. A reader holds the mutex while it copies at most [readBatch]
-// records: meanwhile no writer gets a slot that it reads, and it waits for writers that have one. No reader holds up
-// the pipeline for longer than some tens of microseconds.
+// and at last the number, which marks the record as complete. A reader holds the mutex while it copies at most
+// [readBatch] records: no writer then gets a slot that it reads, and it waits for writers that already have one. No
+// reader delays the pipeline for longer than some tens of microseconds.
 type Log struct {
 	// Set by NewLog, never changed.
 	clock clock.PassiveClock
 	start time.Time
 	size  uint64 // records that the log keeps
-	id    string // differs from every other log's
+	id    string // differs from every other log's id
 
 	names *Names
-	gate  Gate // checked after every record; open, unless a hold has closed it
+	gate  Gate // checked after every record; open unless a hold has closed it
 	lanes lanes
 
 	mu     sync.Mutex    // guards the fields below; innermost: no other lock is taken while it is held
@@ -59,7 +59,7 @@ type Log struct {
 
 const (
 	blockSize = 1024 // records in a block, a seventh of a megabyte: a log with few records takes little memory
-	readBatch = 1024 // records that a reader copies while it holds the lock
+	readBatch = 1024 // the most records that a reader copies while it holds the lock
 )
 
 // NewLog returns an empty log that keeps the newest size records; size 0 means [DefaultLogSize].
@@ -73,8 +73,8 @@ func NewLog(clk clock.PassiveClock, size int) *Log {
 	return l
 }
 
-// ID returns the log's id, which differs from every other log's, including that of another run. A reader that comes
-// from another log begins again.
+// ID returns the log's id, which differs from every other log's, including that of another run. A reader that has read
+// another log must begin again.
 func (l *Log) ID() string { return l.id }
 
 // Names returns the names of the watchers' clients, including watchers whose records have left the log. The log takes a
@@ -93,11 +93,11 @@ func (l *Log) slotLocked(place uint64) *Record {
 }
 
 // put appends a record and returns its number. t is the time at which the reporter read the clock; put raises it to the
-// previous record's time if it is earlier. put cuts the key; the caller has cut the texts.
+// previous record's time if it is earlier. put shortens the key; the caller has shortened the texts.
 func (l *Log) put(t time.Duration, point Point, resource, subject, typ string, texts Texts, key string,
 	rv uint64, args []int) uint64 {
 	r, seq, t := l.next(t)
-	// Write field by field: it takes half the time of making a whole record and copying it.
+	// Writing field by field takes half the time of making a whole record and copying it.
 	r.Time, r.Point, r.Resource, r.Subject, r.Type, r.RV = t, point, resource, subject, typ, rv
 	r.Texts, r.Key = texts, cutKey(key)
 	r.Args = [4]int{}
@@ -107,34 +107,34 @@ func (l *Log) put(t time.Duration, point Point, resource, subject, typ string, t
 	return seq
 }
 
-// next returns the next number, with the time and the place of its record. The place is the caller's alone until the
-// caller stores the number there.
+// next returns the next number, with the time and the place of its record. The place belongs to the caller until it
+// stores the number there.
 func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
 	l.mu.Lock()
 	l.last++
 	l.latest = max(l.latest, t)
 	r, seq, at = l.slotLocked(l.place), l.last, l.latest
-	if l.place++; l.place == l.size { // a division would cost more
+	if l.place++; l.place == l.size { // a division would take longer
 		l.place = 0
 	}
 	before := uint64(0) // the number of the record that this place held
 	if seq >= l.first+l.size {
 		before = seq - l.size
 	}
-	l.mu.Unlock() // not deferred, because await may take a while
+	l.mu.Unlock() // not deferred, because await may block for a while
 	await(r, before)
 	return r, seq, at
 }
 
-// await returns when the record seq is complete in its place. The goroutine that writes that record holds no lock of
-// the log, and waits at most for the record before it in the same place.
+// await returns when the record seq is complete in its place. The goroutine that writes the record holds no lock of the
+// log, and waits at most for the previous record in the same place.
 func await(r *Record, seq uint64) {
 	for atomic.LoadUint64(&r.Seq) != seq {
 		runtime.Gosched()
 	}
 }
 
-// Replay appends a record of another run, with its time there. The first such record sets where the log's numbers
+// Replay appends a record of another run, with its time in that run. The first such record sets where the log's numbers
 // begin; each later one gets the next number, which is its own if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.mu.Lock()
@@ -145,8 +145,8 @@ func (l *Log) Replay(r Record) {
 	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
 
-// Append appends, at the present time, a record of what another program has done. A gate cannot hold another program,
-// so Append never blocks at it.
+// Append appends, at the present time, a record about another program. A gate cannot hold another program, so Append
+// never blocks at it.
 func (l *Log) Append(r Record) {
 	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
@@ -178,14 +178,14 @@ func (l *Log) oldestLocked() uint64 {
 
 // Since appends to dst the records in (seq, newest], at most max of them, oldest first, and returns the extended slice,
 // which the caller owns. ok is false, and nothing is appended, if the log no longer holds seq+1: the caller has to
-// begin again from a snapshot, as a watcher does after 410 Gone. ok is also false for a seq from the future, which must
-// come from another log.
+// begin again from a snapshot, as a watcher does after 410 Gone. ok is also false for a seq after the newest record,
+// which must come from another log.
 func (l *Log) Since(dst []Record, seq uint64, max int) (records []Record, ok bool) {
 	before := len(dst)
 	for {
 		n := len(dst)
 		if dst, ok = l.some(dst, seq, min(max, readBatch)); !ok {
-			return dst[:before], false // the log may have overrun this reader meanwhile
+			return dst[:before], false // the log may meanwhile have overwritten the reader's next record
 		}
 		got := len(dst) - n
 		if max -= got; got == 0 || max == 0 {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxNames is how many watchers may have a name, including those that have gone. Names set longest ago are dropped.
+// maxNames is how many watchers may have a name, including closed ones. The oldest names are dropped.
 const maxNames = 8192
 
 // Names holds the names of the watchers' clients. All methods are safe for concurrent use.
@@ -23,7 +23,7 @@ type Names struct {
 // NewNames returns an empty Names.
 func NewNames() *Names { return &Names{lru.New(maxNames)} }
 
-// Note keeps the name in a record, if the record is of a stream that a client opens.
+// Note keeps the name in a record, if the record is about a stream that a client opens.
 func (n *Names) Note(r *Record) {
 	if r.Point == WireOpened && r.Subject != "" {
 		n.Set(r.Resource, r.Subject, r.Texts.Get(FieldAgent))
@@ -57,14 +57,14 @@ func AgentOf(agent string) string {
 }
 
 // Texts are a record's texts, by name: hostile input, to be escaped wherever it is shown. They are one string of
-// alternating names and texts, sorted by name, with a NUL after each. So a record without texts costs no more than an
-// empty string, and == compares two records.
+// alternating names and texts, sorted by name, with a NUL after each. So a record without texts needs only an empty
+// string, and == compares two records.
 type Texts string
 
 // maxTexts is how many texts a record may have.
 const maxTexts = 8
 
-// NewTexts returns texts, given by their names. It cuts each, see [Bound], and leaves out empty ones.
+// NewTexts returns texts by their names. It shortens each, see [Bound], and leaves out empty ones.
 func NewTexts(byName map[string]string) Texts {
 	var packed strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(byName)) {
@@ -75,7 +75,7 @@ func NewTexts(byName map[string]string) Texts {
 	return Texts(packed.String())
 }
 
-// boundAs cuts a text as its name requires. The text of a crowd may be longer: four letters for three watchers.
+// boundAs cuts a text to the limit for its name. A crowd's text may be longer: it has four letters for three watchers.
 func boundAs(name, text string) string {
 	if Field(name) == FieldFill && len(text) <= (MaxCrowd+2)/3*4 && utf8.ValidString(text) {
 		return text
@@ -110,7 +110,7 @@ func (t Texts) All() iter.Seq2[Field, string] {
 	}
 }
 
-// Get returns the text called name, or "" if there is none.
+// Get returns the text with that name, or "" if there is none.
 func (t Texts) Get(name Field) string {
 	for each, text := range t.All() {
 		if each == name {

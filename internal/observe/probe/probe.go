@@ -7,7 +7,7 @@
 //
 // points.go declares each moment once: its station, the fact that is true then, and the sentence that the page shows.
 // The constants and their docs are generated from that table, so an editor shows the fact at every report. Exactly one
-// line of the program reports each [Point]. Package fold and viz/log/fold.js apply it to the picture.
+// line of the program reports each [Point]. Package fold and viz/log/fold.js apply points to the picture.
 //
 // # Concurrency
 //
@@ -64,9 +64,8 @@ func (p *Probe) ID() string {
 	return p.subject
 }
 
-// At reports a moment about the object key at resource version rv. Either may be zero. The point's [Info.Args] gives
-// the names of args, of which the log keeps four. At never allocates, and blocks only while a [Gate] holds its
-// goroutine.
+// At reports a moment about the object key at resource version rv. Both may be zero. [Info.Args] of the point names the
+// args, of which the log keeps four. At never allocates, and blocks only while a [Gate] holds its goroutine.
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	if p != nil { // At is small enough to be inlined, so a nil probe costs only this comparison
 		p.report(point, "", "", key, rv, args)
@@ -99,16 +98,16 @@ func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args .
 }
 
 // The limits on strings that a client chose. The log copies a longer string up to its limit, so that the rest can be
-// freed: a request line may have a megabyte, and the log has room for 65,536 records.
+// freed: a request line may have a megabyte, and the log holds 65,536 records.
 const (
-	// MaxText is how many runes of a text the log keeps. The page shows no more.
+	// MaxText is the most runes of a text that the log keeps. The page shows no more.
 	MaxText = 240
-	// MaxKey is how many bytes of a key the log keeps. A namespace has at most 63 bytes and a name 253, so no stored
-	// object has a longer key, and cutting never makes two objects one.
+	// MaxKey is the most bytes of a key that the log keeps. A namespace has at most 63 bytes and a name 253, so no
+	// stored object has a longer key, and cutting never makes two objects one.
 	MaxKey = 512
 )
 
-// Bound reduces a client's text to what the log and the picture keep: valid UTF-8, and at most MaxText runes.
+// Bound reduces a client's text to the form that the log and the picture keep: valid UTF-8, and at most MaxText runes.
 func Bound(text string) string {
 	if len(text) <= MaxText && utf8.ValidString(text) {
 		return text
@@ -130,7 +129,7 @@ func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint
 		return 0
 	}
 	seq := p.put(point, typ, texts, key, rv, args)
-	if p.log.gate.closed.Load() { // an open gate costs one load
+	if p.log.gate.closed.Load() { // an open gate costs only this load
 		r := Record{Seq: seq, Point: point, Resource: p.resource, Subject: p.subject, Type: typ, Key: cutKey(key),
 			RV: rv, Texts: texts}
 		copy(r.Args[:], args)
@@ -170,7 +169,7 @@ func WithRequest(ctx context.Context, seq uint64) context.Context {
 	return context.WithValue(ctx, requestKey{}, int(seq))
 }
 
-// RequestOf returns the number of the RequestReceived of the request that ctx belongs to, or 0 if there is none.
+// RequestOf returns the number of the RequestReceived of the request to which ctx belongs, or 0 if there is none.
 func RequestOf(ctx context.Context) int {
 	seq, _ := ctx.Value(requestKey{}).(int)
 	return seq

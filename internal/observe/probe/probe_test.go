@@ -59,8 +59,8 @@ func TestLogSaysWhenItHasMovedOn(t *testing.T) {
 		{since: 10, max: 9, want: nil, ok: true},
 		{since: 6, max: 9, want: []uint64{7, 8, 9, 10}, ok: true},
 		{since: 6, max: 2, want: []uint64{7, 8}, ok: true},
-		{since: 5, max: 9, ok: false},  // the log has dropped 6
-		{since: 11, max: 9, ok: false}, // a number of another log
+		{since: 5, max: 9, ok: false},  // the log has dropped record 6
+		{since: 11, max: 9, ok: false}, // a number from another log
 	}
 	for _, test := range tests {
 		t.Run(strconv.FormatUint(test.since, 10), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestReportingDoesNotAllocate(t *testing.T) {
 	log := NewLog(clock.RealClock{}, 16)
 	p := New(log).Subject("w1")
 	ch := make(chan int, 10)
-	log.Gate().Hold() // a gate that was closed and opened again costs nothing either
+	log.Gate().Hold() // a gate that was closed and opened again does not cost more, either
 	log.Gate().Release()
 	n := testing.AllocsPerRun(100, func() { p.Event(InputSent, "ADDED", "default/a", 7, len(ch), cap(ch)) })
 	assert.True(t, n == 0, "on: got %v allocations, want 0", n)
@@ -232,7 +232,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	}{
 		{14, 17, []uint64{15, 16, 17}},
 		{18, 40, []uint64{19, 20}},
-		{2, 14, []uint64{13, 14}}, // the log has dropped the first ones
+		{2, 14, []uint64{13, 14}}, // the log has dropped the first of them
 		{2, 6, nil},
 		{30, 40, nil},
 		{15, 15, nil},
@@ -255,7 +255,7 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 		names = append(names, p.String())
 		queues = append(queues, p.Info().Queue)
 	}
-	// Unbuffered channels and the network: the page draws them as the way between two stations.
+	// Unbuffered channels and the network are not drawn as queues, but as the way between two stations.
 	queues = append(queues, "stream", "wire", "add", "next")
 	for _, p := range Points() {
 		info := p.Info()
@@ -276,7 +276,7 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 
 var update = flag.Bool("update", false, "write constants.go instead of comparing it")
 
-// The constants are generated from the rows, each with its fact, so that an editor shows it at every report.
+// TestConstantsAreFresh compares the constants with the rows. An editor shows each constant's fact at every report.
 func TestConstantsAreFresh(t *testing.T) {
 	const file = "constants.go"
 	want := "// Code generated from points.go: make generate. DO NOT EDIT.\n\npackage probe\n\n" +
@@ -307,7 +307,7 @@ func TestConstantsAreFresh(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
-	// A checkout on Windows may have other line ends.
+	// A checkout on Windows may have other line endings.
 	if got, err := os.ReadFile(file); err != nil || strings.ReplaceAll(string(got), "\r\n", "\n") != want {
 		t.Errorf("%s is stale (%v): run make generate and commit the result", file, err)
 	}

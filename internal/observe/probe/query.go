@@ -6,8 +6,8 @@ import (
 )
 
 // Query selects records: those that match every field that it sets. The zero Query selects every record. Resource,
-// subject, type and fields are patterns: alternatives with a bar between them, in which * matches any text. The page
-// has the same function (viz/log/query.js).
+// subject, type and fields are patterns: alternatives separated by bars, in which * matches any text. The page has the
+// same function (viz/log/query.js).
 type Query struct {
 	Points   []Point `json:"points,omitempty"` // any of these points
 	Station  Station `json:"station,omitempty"`
@@ -16,7 +16,7 @@ type Query struct {
 	Type     string  `json:"type,omitempty"`
 	Key      string  `json:"key,omitempty"` // in the form of either half
 	RV       uint64  `json:"rv,omitempty,string"`
-	// Fields are numbers and texts by name. In a record without one of them it counts as "".
+	// Fields are numbers and texts by name. If a record lacks one of them, it counts as "".
 	Fields map[Field]string `json:"fields,omitempty"`
 }
 

@@ -21,24 +21,24 @@ import (
 const (
 	flightWindow = 30 * time.Second // the time before the fault that a file covers
 	flightAfter  = 2 * time.Second  // the time after it
-	flightRest   = 30 * time.Second // the pause between two files: a fault that goes on makes one file
+	flightRest   = 30 * time.Second // the pause between two files, so that a lasting fault makes one file
 	maxFlights   = 20               // the most files that one recorder writes
 )
 
 // Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a
-// file. Three things count as wrong: the server closes a watcher that does not keep up, the server answers a client
-// that its history is gone (410), or the rules find one of the ten promises broken.
+// file. Three events count as wrong: the server closes a watcher that does not keep up, the server answers 410 because
+// history no longer has a version, or the rules find one of the ten promises broken.
 type Flight struct {
 	// Set by its maker, never changed.
 	Log      *probe.Log
 	Dir      string
 	Switches map[string]string
-	// Keyframe returns a picture at or before a record, from which the recording can begin, or an error without one.
+	// Keyframe returns a picture at or before a record, from which the recording can begin, or else an error.
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Breaches returns the breaches found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach
-	// Say receives one line about every file. If no file can be written, it receives that once, until writing works
-	// again.
+	// Say is called with one line about every file. If no file can be written, it is called with that once, until
+	// writing works again.
 	Say func(line string)
 
 	// Run's own state.
@@ -46,7 +46,7 @@ type Flight struct {
 	story   bool      // whether a story is playing; stories cause faults on purpose
 	broken  uint64    // the record of the newest breach that was looked at
 	files   int       // files that were saved
-	failing bool      // whether the last file could not be saved, which Say has received
+	failing bool      // whether the last file could not be saved, of which Say has been told
 	resting time.Time // the time from which the next file may be saved
 }
 
@@ -59,7 +59,7 @@ func (f *Flight) Run(ctx context.Context) {
 // trigger is the reason for a file.
 type trigger struct {
 	record probe.Record
-	reason string // "": nothing has happened that is worth a file
+	reason string // "" if nothing has happened that deserves a file
 }
 
 // look saves a recording if one is due.
@@ -90,8 +90,8 @@ func (f *Flight) look(ctx context.Context) {
 var played = probe.Query{Points: []probe.Point{probe.KnobTurned},
 	Fields: map[probe.Field]string{probe.FieldName: "story"}}
 
-// due returns the first fault since the last look that is worth a file. A broken promise comes first: it should never
-// happen. due ignores records that have left the log, because what led to them is gone, too.
+// due returns the first fault since the last look that is worth a file. A broken promise comes first, because it should
+// never happen. due ignores records that have left the log, because the records before them are gone, too.
 func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		f.seq = r.Seq
@@ -110,7 +110,7 @@ func (f *Flight) due() (first trigger) {
 	return first
 }
 
-// reason returns a sentence about a fault that people will ask about afterwards, or "" if the record is about none.
+// reason returns a sentence about a fault about which people will ask afterwards, or "" if the record is about none.
 func (f *Flight) reason(r *probe.Record) string {
 	switch point := r.Point; {
 	case point == probe.FrameWritten && r.Anomaly(): // an ERROR event, as after 410
@@ -121,8 +121,8 @@ func (f *Flight) reason(r *probe.Record) string {
 	return ""
 }
 
-// save writes the window before the fault and what followed, and returns the file's name. If writing fails, it removes
-// the file.
+// save writes the window before the fault and the records after it, and returns the file's name. If writing fails, it
+// removes the file.
 func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	header := NewHeader(time.Now(), f.Switches)
 	header.Reason = t.reason
@@ -142,7 +142,7 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 }
 
 // window returns the records since a time on the log's clock, with the picture before them: it begins at the last
-// keyframe before that time, or at the newest keyframe if the log no longer holds the records after the other.
+// keyframe before that time, or at the newest keyframe if the log no longer holds the records after that one.
 func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
 	first, last := f.Log.Oldest(), f.Log.Last()
 	for r := range f.Log.Between(first-1, last) {
@@ -160,5 +160,5 @@ func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Recor
 		}
 	}
 	records, _ := f.Log.Since(nil, first-1, int(last-first+1))
-	return records, nil // the recording has no picture to begin with, which the page shows
+	return records, nil // the recording has no picture to begin with, and the page says so
 }

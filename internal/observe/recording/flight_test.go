@@ -22,7 +22,7 @@ import (
 	"listwatch/internal/observe/rules"
 )
 
-// flown is a flight recorder over a log that is folded beside it.
+// flown is a flight recorder over a log, with a fold of the same log.
 type flown struct {
 	log   *probe.Log
 	pods  *probe.Probe
@@ -33,7 +33,7 @@ type flown struct {
 	fold *fold.State
 	kept *fold.Keyframes
 
-	broken json.RawMessage // if not nil, stands in for every keyframe
+	broken json.RawMessage // if not nil, replaces every keyframe
 }
 
 func newFlown(t *testing.T) *flown {
@@ -164,7 +164,7 @@ func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFlown(t)
 		f.live(time.Minute)
-		f.broken = json.RawMessage("{") // no recording can hold this
+		f.broken = json.RawMessage("{") // no recording can hold invalid JSON
 		f.run(t, func() {
 			for range 3 { // Say receives the fault only once
 				f.pods.Subject("w1").At(probe.WatcherForced, "", 0)

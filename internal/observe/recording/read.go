@@ -17,20 +17,20 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// The limits on a file, all of which is kept in memory. [fold.State.Fits] has the limits on its picture.
+// The limits on a file, which is kept in memory as a whole. [fold.State.Fits] has the limits on its picture.
 const (
 	maxLine    = 64 << 20  // bytes: a header may hold a keyframe; a record has a few hundred bytes
 	maxBytes   = 512 << 20 // bytes of the whole file, unpacked
 	maxRecords = 2_000_000 // more than half an hour at a thousand records a second
 )
 
-// limits are the limits of a read; tests use smaller ones.
+// limits are the limits on a read; tests use smaller ones.
 type limits struct {
 	bytes   int64
 	records int
 }
 
-// Recording is a recording that was read as a whole. The caller owns it.
+// Recording is a recording that was read completely. The caller owns it.
 type Recording struct {
 	Header  Header
 	Start   *fold.State    // the picture before the first record
@@ -48,7 +48,7 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
-// Begins reports whether a file begins like a recording. A recording that was cut off does, too.
+// Begins reports whether a file begins like a recording. A truncated recording does, too.
 func Begins(file io.Reader) bool {
 	zipped, err := gzip.NewReader(file)
 	if err != nil {
@@ -60,9 +60,9 @@ func Begins(file io.Reader) bool {
 	return err == nil && string(head) == beginning
 }
 
-// Read reads a whole recording, until ctx is done. It returns an error for a file that is no recording, was cut off,
-// holds what no recording holds (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or holds
-// more than can be shown, in bytes, records, or at any moment in its picture.
+// Read reads a whole recording, until ctx is done. It returns an error for a file that is no recording, is truncated,
+// is impossible (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or is too large to show,
+// in bytes, in records, or in its picture at any moment.
 func Read(ctx context.Context, in io.Reader) (*Recording, error) {
 	return limits{maxBytes, maxRecords}.read(ctx, in)
 }
@@ -116,7 +116,7 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 	return rec, err
 }
 
-// readRecords reads the records, and folds them on the way, so that it can stop at the first picture that is too large.
+// readRecords reads the records, and folds each at once, so that it can stop at the first picture that is too large.
 func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineReader) error {
 	picture := rec.Start.Clone()
 	places := rec.Header.places()
@@ -154,7 +154,7 @@ func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineRead
 }
 
 // lineReader reads lines of at most [maxLine] bytes. It looks at each byte once; a bufio.Scanner would search a long
-// line from its beginning after each piece, which takes seconds.
+// line from its beginning after each piece, which would take seconds.
 type lineReader struct {
 	in   *bufio.Reader
 	line []byte // the last line
@@ -182,8 +182,8 @@ func (l *lineReader) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// places returns, for each point whose args the recording's table declares otherwise than this program, the index there
-// of each of this program's args, or -1.
+// places maps each point whose args the recording's table declares in another way than this program to the recording's
+// index of each of this program's args, or -1.
 func (h *Header) places() map[probe.Point][]int {
 	places := map[probe.Point][]int{}
 	for name, args := range h.Table {
@@ -201,7 +201,7 @@ func (h *Header) places() map[probe.Point][]int {
 	return places
 }
 
-// arranged returns args in this program's order, given the places that they have in the recording; an arg that it lacks
+// arranged returns args in this program's order, given their places in the recording; an arg that the recording lacks
 // is 0.
 func arranged(args [4]int, from []int) (arranged [4]int) {
 	for i, place := range from {
@@ -212,7 +212,7 @@ func arranged(args [4]int, from []int) (arranged [4]int) {
 	return arranged
 }
 
-// takes returns an error if a record cannot follow the records that were read.
+// takes returns an error if a record cannot follow the records read so far.
 func (r *Recording) takes(next *probe.Record) error {
 	if next.Seq == 0 || next.Seq > fold.MaxNumber || next.Time < 0 || next.Time > fold.MaxNumber {
 		return fmt.Errorf("record %d at %d ns: a number is larger than 2^53, or negative", next.Seq, next.Time)

@@ -1,9 +1,9 @@
-// Package recording writes the probe log to a file while the program runs, and loads such a file back into a log when
-// nothing runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
+// Package recording writes the probe log to a file while the program runs, and loads such a file back into a log while
+// no program runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
 //
 // [Write] follows the log from its beginning, for the flag -record. A [Flight] watches the log and, when something goes
-// wrong, writes what led to it. [Read] reads such a file and bounds what it takes into memory. The page reads the same
-// files (viz/log/recording.js): format and limits change in both.
+// wrong, writes the records that led to it. [Read] reads such a file, and limits the memory that it takes. The page
+// reads the same files (viz/log/recording.js): format and limits must be changed in both.
 //
 // This package has no lock; a Flight belongs to the goroutine that runs it.
 package recording
@@ -33,7 +33,7 @@ import (
 const Version = 1
 
 const (
-	interval = 100 * time.Millisecond // between a writer's looks at the log
+	interval = 100 * time.Millisecond // the pause between two looks of a writer at the log
 	batch    = 4096                   // records folded at once
 )
 
@@ -42,10 +42,10 @@ type Header struct {
 	Format   string    `json:"format"` // "listwatch recording"
 	Version  int       `json:"version"`
 	Started  time.Time `json:"started"`            // the beginning of the recording, in UTC
-	Reason   string    `json:"reason,omitempty"`   // the reason for the recording, if not -record
-	Revision string    `json:"revision,omitempty"` // the source's version, if the build has it
-	// Table maps each point's name to the names of its args. A reader whose points or orders of args differ arranges
-	// the args by it. nil: the reader's own table applies.
+	Reason   string    `json:"reason,omitempty"`   // the reason for the recording, unless it is -record
+	Revision string    `json:"revision,omitempty"` // the source's version, if the build contains it
+	// Table maps each point's name to the names of its args. A reader that has other points or another order of args
+	// uses it to arrange the args. nil: the reader's own table applies.
 	Table    Texts `json:"table,omitempty"`
 	Switches Texts `json:"switches,omitempty"` // the switches of the command line, for later readers
 	// Keyframe is the picture before the first record, for [fold.Read]; nil: the recording begins with an empty
@@ -56,7 +56,7 @@ type Header struct {
 // Texts are a header's texts, by name.
 type Texts map[string]string
 
-// maxTexts is how many bytes the JSON of a header's Texts may have.
+// maxTexts is the most bytes of the JSON of a header's Texts.
 const maxTexts = 1 << 16
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -78,7 +78,7 @@ func NewHeader(started time.Time, switches map[string]string) Header {
 		Switches: switches}
 }
 
-// Revision returns the version that the go command puts into a build, which names the commit, or "" if it has none.
+// Revision returns the version that the go command puts into a build, with the commit, or "" if it puts none there.
 func Revision() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "(devel)" {
@@ -99,8 +99,8 @@ const format = "listwatch recording"
 var ErrGap = errors.New("the log moved on faster than it could be written")
 
 // Write writes the log to out, from its oldest record until ctx is done, and then the rest. It returns when everything
-// is written and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, a reader can still
-// read the records written before it, provided that out takes the end of the file.
+// is written and flushed; it does not close out. The error is out's, or [ErrGap]. After an error, the records written
+// before it are still readable if out accepts the end of the file.
 func Write(ctx context.Context, log *probe.Log, switches map[string]string, out io.Writer) error {
 	zipped := gzip.NewWriter(out)
 	err := writeHeader(zipped, NewHeader(time.Now(), switches))
@@ -165,7 +165,7 @@ func writeHeader(out io.Writer, header Header) error {
 // WriteAll writes a whole recording: a header, and records that follow each other. It redacts secrets in their texts
 // and in the keyframe, and does not close out.
 func WriteAll(out io.Writer, header Header, records []probe.Record) error {
-	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression) // read more often than written
+	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression) // files are read more often than written
 	if err == nil {
 		err = writeHeader(zipped, header)
 	}

@@ -124,8 +124,8 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 	}
 }
 
-// TestARecordingOfAnotherTableIsRead: a recording stays readable after points were added, renamed or removed, or have
-// got other args.
+// TestARecordingOfAnotherTableIsRead checks that a recording stays readable after points were added, renamed or
+// removed, or have got other args.
 func TestARecordingOfAnotherTableIsRead(t *testing.T) {
 	file := packed(t, `{"format":"listwatch recording","version":1,"more":[],"table":{"AddSent":"len cap",`+
 		`"RingAppend":"oldest colour start","StoreUpdate":"n"}}`+"\n"+
@@ -288,8 +288,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return e.packed.Read(p)
 }
 
-// TestAnEndlessLineIsRefusedAtItsBound: the program reads no more than a line may have, and looks at each byte once; if
-// it searched the line again after each piece, it would take seconds.
+// TestAnEndlessLineIsRefusedAtItsBound checks that the program reads no more than a line may have, and looks at each
+// byte once. If it searched the line again after each piece, it would take seconds.
 func TestAnEndlessLineIsRefusedAtItsBound(t *testing.T) {
 	file := newEndless(func(int) {})
 	_, err := Read(t.Context(), file)
@@ -298,8 +298,8 @@ func TestAnEndlessLineIsRefusedAtItsBound(t *testing.T) {
 	assert.True(t, file.packed.Len() < 1<<20 && file.reads < 100, "read on for %d pieces", file.reads)
 }
 
-// TestReadingEndsWithItsContext: when ctx is done, Read waits neither for the end of a long file nor for the end of a
-// long line.
+// TestReadingEndsWithItsContext checks that, when ctx is done, Read waits neither for the end of a long file nor for
+// the end of a long line.
 func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	file := newEndless(func(reads int) {

@@ -40,14 +40,14 @@ func Do(ctx context.Context, name string, body func(context.Context)) {
 // running holds every goroutine of [Do].
 var running sync.Map // keys are *named, values nil
 
-// named is a goroutine with a name. When its context is done, it should end.
+// named is a goroutine with a name. It should end when its context is done.
 type named struct {
 	ctx  context.Context
 	name string
 }
 
-// Late returns the names of the goroutines that still run although their context is done, even if they only wait for
-// others.
+// Late returns the names of the goroutines that still run although their context is done, including those that only
+// wait for others.
 func Late() (names []string) {
 	for n := range running.Range {
 		if n := n.(*named); n.ctx.Err() != nil && !slices.Contains(names, n.name) {

@@ -55,7 +55,7 @@ func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 	})
 }
 
-// A goroutine whose context is not done is not late, and Late returns each name once.
+// TestLateAreTheGoroutinesThatKeepTheProgram: a goroutine whose context is not done is not late; no name is repeated.
 func TestLateAreTheGoroutinesThatKeepTheProgram(t *testing.T) {
 	end := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())

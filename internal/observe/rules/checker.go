@@ -16,7 +16,7 @@ import (
 type Rule struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"` // the promise, in one sentence
-	// Loud: the rule follows only watchers that were never quiet, whose moments are all in the log.
+	// Loud: the rule follows only watchers that were never quiet, so that all their moments are in the log.
 	Loud bool `json:"loud,omitempty"`
 	// new returns the rule's state before the first record. fromStart: the log has no earlier record.
 	new func(fromStart bool) checking
@@ -69,7 +69,7 @@ func (b Breach) String() string {
 // Checker applies every rule to every resource.
 type Checker struct {
 	seq       uint64 // the newest record
-	gap       bool   // whether records are missing before it
+	gap       bool   // whether records before it are missing
 	resources map[string][]checking
 }
 
@@ -77,7 +77,7 @@ type Checker struct {
 func New() *Checker { return &Checker{resources: map[string][]checking{}} }
 
 // Apply takes records, which must follow each other in the order of the log, and returns the breaches found in them. It
-// passes over records that it has seen, so batches may overlap.
+// skips records that it has seen, so batches may overlap.
 func (c *Checker) Apply(records []probe.Record) []Breach {
 	var breaches []Breach
 	for i := range records {
@@ -92,7 +92,7 @@ func (c *Checker) apply(r *probe.Record) (breaches []Breach) {
 	}
 	if r.Seq != c.seq+1 {
 		c.gap = true
-		clear(c.resources) // the missed records may explain any later one
+		clear(c.resources) // the missing records could explain any later one
 	}
 	c.seq = r.Seq
 	for n, rule := range c.of(r.Resource) {
@@ -131,11 +131,11 @@ func object(r *probe.Record) string {
 
 const (
 	monitorPeriod = 100 * time.Millisecond // the pause between two looks at the log
-	maxBreaches   = 100                    // the newest, all rules together
+	maxBreaches   = 100                    // the newest breaches of all rules together that are kept
 )
 
-// Monitor checks the rules on a log while it grows. Its memory is bounded: the checkers forget when they have too much,
-// and the monitor counts all breaches, but keeps only the newest.
+// Monitor checks the rules on a log while it grows. Its memory is bounded: the checkers forget records when they have
+// too many, and the monitor counts all breaches, but keeps only the newest.
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {
@@ -179,7 +179,7 @@ func (m *Monitor) Look(ctx context.Context) {
 	}
 }
 
-// Breaches returns the breaches that it keeps at records later than after, in the order of the log.
+// Breaches returns the kept breaches at records after the given one, in the order of the log.
 func (m *Monitor) Breaches(after uint64) []Breach {
 	m.mu.Lock()
 	defer m.mu.Unlock()

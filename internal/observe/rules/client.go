@@ -6,11 +6,11 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// opaqueVersions is rule 7. A client that asks only for versions that it was given does no arithmetic with them. The
-// cacher's own reflector runs in the server, and the rule holds for it, too.
+// opaqueVersions is rule 7. A client that requests only versions that it was given does no arithmetic with them. The
+// cacher's own reflector runs in the server, and the rule applies to it, too.
 type opaqueVersions map[string]*asker // by reflector
 
-// asker is one reflector: the version that it asked for last, and the versions that it was given since.
+// asker is one reflector: the version that it requested last, and the versions that it has received since.
 type asker struct {
 	given map[uint64]bool
 	floor uint64 // versions up to this one have been forgotten
@@ -59,7 +59,7 @@ type storeFirst struct {
 	informerOf map[string]string            // by listener, if known
 }
 
-// localStore is what the log shows of one informer's store.
+// localStore is the part of one informer's store that the log shows.
 type localStore struct {
 	versions map[string]uint64 // by key: the newest version that the store has had
 	replaced bool              // whether the store was replaced as a whole, by objects that the log does not name
@@ -128,8 +128,8 @@ func (s *storeFirst) call(r *probe.Record) string {
 // and the pending ring grows while its handler is slow.
 var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
 
-// backpressure is rule 10. It holds the capacities of channels.
-type backpressure map[channel]int // capacities
+// backpressure is rule 10. It remembers the capacities of channels.
+type backpressure map[channel]int // by channel
 
 type channel struct {
 	subject, queue string

@@ -9,7 +9,7 @@ import (
 )
 
 // oneWriter is rule 1. The cacher reports the moments of ring and store under one lock, so the log has them in the
-// order of the facts. The same goroutine then passes the event to the dispatcher, so that record, too, is in its place.
+// order of the facts. The same goroutine then passes the event to the dispatcher, and reports that in order, too.
 type oneWriter struct {
 	inRing *probe.Record // the event that is in the ring and not yet in the store
 	newest uint64        // the version of the newest event or list, 0 if the log has none
@@ -47,7 +47,7 @@ func (o *oneWriter) append(r *probe.Record) string {
 	return text
 }
 
-// interrupted returns a sentence if something happens under the lock between the two halves of one change.
+// interrupted returns a sentence if the lock's holder does something else between the two halves of one change.
 func (o *oneWriter) interrupted(r *probe.Record) string {
 	if o.inRing == nil {
 		return ""
@@ -58,11 +58,11 @@ func (o *oneWriter) interrupted(r *probe.Record) string {
 }
 
 // noGap is rule 2. The cacher must hand a watcher without selectors every event below its key, from its registration
-// on. A watcher that misses an event may be about to end; a later event proves that it was not.
+// on. A watcher that misses an event may be about to end; a later event proves otherwise.
 type noGap struct {
 	watchers map[string]*recipient
 	current  *probe.Record // the dispatch in progress
-	// missed also holds each quiet watcher, because the log lacks its moments. finish passes over watchers in it.
+	// missed also has an entry for each quiet watcher, whose moments the log lacks. finish skips watchers in missed.
 	missed map[string]*probe.Record // by watcher, an event that did not reach it
 }
 
@@ -76,7 +76,7 @@ func (n *noGap) check(r *probe.Record) string {
 	case probe.WatcherAdded:
 		if said := r.Texts.Get; said(probe.FieldPrefix) == r.Key &&
 			said(probe.FieldLabels)+said(probe.FieldFields) == "" {
-			// A dispatch in progress has chosen its recipients already: this watcher gets that event in its interval.
+			// A dispatch in progress has chosen its recipients already, so this watcher gets the event in its interval.
 			n.watchers[r.Subject] = &recipient{r.Key, r.Seq}
 		}
 	case probe.WatcherRemoved, probe.WatcherLookedAt:
@@ -126,9 +126,9 @@ func below(key, of string) bool {
 }
 
 // closedInputs is rule 4. Go itself panics if a goroutine sends into a closed channel. This rule checks that a dispatch
-// which begins after a watcher has gone does not send to it.
+// that begins after a watcher has stopped does not send to it.
 type closedInputs struct {
-	gone        map[string]uint64 // by watcher, the record at which it went
+	gone        map[string]uint64 // by watcher, the record at which it stopped
 	began       uint64            // the record at which the newest dispatch began
 	dispatching bool              // whether that dispatch is in progress
 }
@@ -136,11 +136,11 @@ type closedInputs struct {
 func (c *closedInputs) check(r *probe.Record) string {
 	switch r.Point {
 	case probe.WatcherAdded:
-		delete(c.gone, r.Subject) // a server that starts again numbers its watchers from one again
+		delete(c.gone, r.Subject) // a restarted server numbers its watchers from one again
 	case probe.WatcherRemoved:
 		c.gone[r.Subject] = r.Seq
 	case probe.DispatchStarted:
-		// A watcher that went before the previous dispatch began was not in it, and cannot be in this one.
+		// A watcher that stopped before the previous dispatch began was not in it, and cannot be in this one.
 		maps.DeleteFunc(c.gone, func(_ string, went uint64) bool { return went < c.began })
 		c.began, c.dispatching = r.Seq, true
 	case probe.DispatchFinished:

@@ -1,24 +1,24 @@
 // Package rules checks the promises that the whole machinery rests on, during a run or afterwards.
 //
-// There are ten of them ([All]). They need nothing but the log of moments, so the same checkers serve a test, a run
-// with faults, a recording, and the page. A [Checker] takes records in the order of the log, as a fold does, and
-// returns each [Breach]: the rule, the record that broke it, and a sentence about the fault.
+// There are ten of them ([All]). Checking them needs only the log, so the same checkers serve a test, a run with
+// faults, a recording, and the page. A [Checker] takes records in the order of the log, as a fold does, and returns
+// each [Breach]: the rule, the record that broke it, and a sentence about the fault.
 //
 //	checker := rules.New()
 //	breaches := checker.Apply(records)
 //
-// A [Monitor] does that on a log while it grows.
+// A [Monitor] does so on a log while it grows.
 //
-// A log cannot show whether a watcher has seen everything that it should, because it does not record what a selector
-// would have matched. A test that writes keeps a history instead, and compares that with what a watcher saw
+// A log cannot show whether a watcher has received all the events that it should, because it does not record whether a
+// selector would have matched. A test that writes keeps a history instead, and compares it with the watcher's events
 // (internal/observe/rules/expectedevents).
 //
 // Among many watchers most are quiet: the log leaves out their routine moments. Rules 2, 5 and 6 compare each moment of
-// a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules hold
-// for any part of a watcher's records, so they follow all watchers.
+// a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules apply
+// to any part of a watcher's records, so they follow all watchers.
 //
-// A checker accuses only when it is sure. Two goroutines that meet at a channel may report in either order; a rule that
-// compares their records pairs the k-th send with the k-th receive. After a gap in the log the checker begins again.
+// A checker reports a breach only when it is sure. Two goroutines that meet at a channel may report in either order, so
+// a rule that compares their records pairs the k-th send with the k-th receive. It begins again after a gap.
 //
 // # Concurrency
 //

@@ -15,10 +15,9 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// These tests run the rules on one story in which everything is right: a pod is created, changed and deleted while w1,
-// which began with the state, and w2, which began at 5, watch; a bookmark follows; w1 is served over HTTP, and an
-// informer calls a handler. Each test then adds one fault to the story, and exactly the rule that the fault breaks must
-// notice.
+// These tests run the rules on one correct story: a pod is created, changed and deleted while w1, which began with the
+// state, and w2, which began at 5, watch; a bookmark follows; w1 is served over HTTP, and an informer calls a handler.
+// Each test then adds one fault to the story, and only the rule that the fault breaks must notice it.
 
 const pods, a, b = "/registry/pods/", "/registry/pods/default/a", "/registry/pods/default/b"
 
@@ -111,7 +110,7 @@ func TestAStoryInWhichEverythingIsRightBreaksNoRule(t *testing.T) {
 	}
 }
 
-// faults are changes to the story, each with the rule that must notice.
+// faults are changes to the story, each with the rule that must notice it.
 var faults = map[string]struct {
 	point   probe.Point
 	subject string
@@ -216,7 +215,7 @@ func TestNoRuleJudgesWhatWasNotSeen(t *testing.T) {
 	}
 }
 
-// The log lacks some moments of a quiet watcher, without a gap: only the record of a look at it shows that.
+// TestAQuietWatcherIsNotAccused: only the record of a look at the watcher shows that the log lacks some of its moments.
 func TestAQuietWatcherIsNotAccused(t *testing.T) {
 	whole := story()
 	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine }
@@ -343,7 +342,7 @@ func TestACheckerForgetsWhenItKnowsTooMuch(t *testing.T) {
 	} {
 		assert.True(t, n <= maxRemembered, "%s: %d are remembered, want at most %d", what, n, maxRemembered)
 	}
-	// The rules still use what they remember.
+	// The rules still use the moments that they remember.
 	twice := slices.Clone(records[len(records)-5:])
 	got := checker.Apply(numbered(twice, checker.seq+1))
 	assert.True(t, len(got) != 0, "a deletion that is sent twice is not noticed any more")

@@ -50,8 +50,8 @@ func (h *honestBookmarks) check(r *probe.Record) string {
 	return ""
 }
 
-// eventTypes is rule 5, as far as one stream shows it: an added object was not there before, and a changed or deleted
-// one was. The rule accepts any type for the first event of an object in the stream.
+// eventTypes is rule 5, as far as one stream shows it: an added object did not exist before, and a changed or deleted
+// one did. The rule accepts any type for the first event of an object in the stream.
 type eventTypes struct {
 	each[map[string]bool] // by key, whether the watcher has the object
 }
@@ -72,12 +72,12 @@ func (e *eventTypes) check(r *probe.Record) string {
 	return ""
 }
 
-// maxUnread is how many events of a watcher the rule remembers until the server reports that it received them. Beyond
-// that it stops following the watcher, whose server probably reports nothing.
+// maxUnread is how many events of a watcher the rule remembers until the server reports that it received them. Above
+// this number, it stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 
 // deletedVersions is rule 6. It compares an event's version, which the watcher reports, with the version of the object
-// in it, which the server reports that reads from the watcher.
+// in the event, which the server that reads from the watcher reports.
 type deletedVersions struct{ each[wire] }
 
 // wire pairs the events that a watcher sends with those that its server receives. One of the two lists is empty.
@@ -111,8 +111,7 @@ func (d *deletedVersions) check(r *probe.Record) string {
 	return ""
 }
 
-// inOrder is rule 9, as far as one stream shows it: it cannot notice that an event is missing. It remembers the newest
-// event.
+// inOrder is rule 9, as far as one stream shows it: it cannot notice a missing event. It remembers the newest event.
 type inOrder struct{ each[probe.Record] } // its newest event
 
 func (o *inOrder) check(r *probe.Record) string {

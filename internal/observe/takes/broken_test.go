@@ -15,8 +15,8 @@ import (
 )
 
 // TestMakeBroken finds the lab of every take of a first try, and its broken version of the code. With -update it
-// records that version and keeps the take. The heavy form records it and keeps nothing. Each recording needs a build of
-// its own.
+// records that version and keeps the take. The heavy form records it, but does not keep the take. Each recording needs
+// its own build.
 func TestMakeBroken(t *testing.T) {
 	root := require.Value(filepath.Abs("../../.."))(t)
 	update := flag.Lookup("update").Value.String() == "true"
@@ -37,7 +37,7 @@ func TestMakeBroken(t *testing.T) {
 	}
 }
 
-// record makes a take with a program in which text replaces one file.
+// record makes a take with a program in which text replaces the contents of one file.
 func record(t *testing.T, file string, text []byte, asBuilt string) {
 	source, overlay := filepath.Join(t.TempDir(), "file.go"), filepath.Join(t.TempDir(), "overlay.json")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: source}})

@@ -45,7 +45,7 @@ type set struct {
 	log    *probe.Log
 	client *listwatch.RESTClient // a user's kubectl
 	http   *http.Client          // a user's curl
-	from   uint64                // the camera records what follows this record
+	from   uint64                // the camera records the records after this one
 	pods   *informer.SharedIndexInformer
 	cable  *cable // the informer's cable
 }
@@ -58,7 +58,7 @@ type cable struct {
 }
 
 func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.Dial(ctx, network, address) // without mu: in a bubble a goroutine may wait only for a channel
+	conn, err := c.Dial(ctx, network, address) // without mu: in a bubble, a goroutine must not wait for a mutex
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *cable) cut() {
 	}
 }
 
-// script has the events of a take. It calls roll to start the camera; the take keeps nothing from before that.
+// script has the events of a take. It calls roll to start the camera; the take has no earlier records.
 type script struct {
 	capacity    int // the ring's capacity; 0: dynamic
 	controllers []string
@@ -136,8 +136,7 @@ func playSelection(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// playLaptop changes a pod that two clients watch. One of them reads a kilobyte at a time, and then does something
-// else.
+// playLaptop changes a pod that two clients watch. One of them is busy after each kilobyte that it reads.
 func playLaptop(t *testing.T, s *set) {
 	s.create(t, "a")
 	s.roll()
@@ -180,7 +179,7 @@ func playSlowHandler(t *testing.T, s *set) {
 	time.Sleep(6 * time.Second)
 }
 
-// playWishes changes a pod twice; at the second time a worker is still at work on the first change.
+// playWishes changes a pod twice, the second time while a worker still works on the first change.
 func playWishes(t *testing.T, s *set) {
 	p := probe.New(s.log).Resource("pods").Subject("job")
 	queue := controllers.NewQueue(p)
@@ -203,7 +202,7 @@ func playWishes(t *testing.T, s *set) {
 	queue.ShutDown()
 }
 
-// busy is a client that does something else for this time after each read.
+// busy is a client that is busy for this time after each read.
 type busy time.Duration
 
 func (b busy) Write(p []byte) (int, error) {
@@ -211,8 +210,8 @@ func (b busy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// watch opens a watch of all pods, which ends with the test, or with a call of stop, which returns when it has ended.
-// It copies what comes to the writer "to", a kilobyte at a time.
+// watch opens a watch of all pods and copies its bytes to the writer "to", a kilobyte at a time. The watch ends with
+// the test or with a call of stop, which waits for its end.
 func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
 	t.Helper()
 	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true"+more, t.Context()))(t)
@@ -339,7 +338,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 		})
 		require.NoError(t, whole.WaitReady(t.Context()))
 		if !sc.whole {
-			time.Sleep(time.Minute) // enough for a kubelet that came before the server was ready to try again
+			time.Sleep(time.Minute) // enough for a kubelet that met an unready server to retry
 		}
 		synctest.Wait()
 		sc.play(t, s)

@@ -1,6 +1,6 @@
 // Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories play them,
 // and screenshots show them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no
-// socket. Two runs differ only in which of two ready goroutines comes first.
+// socket. Two runs differ only in the order of goroutines that are ready at the same time.
 //
 // Everything here is immutable; takes.sum has what each take shows.
 package takes
@@ -71,7 +71,7 @@ func Every() (every []Take) {
 	return every
 }
 
-// Find returns the take called name; ok is false if there is none.
+// Find returns the take with that name; ok is false if there is none.
 func Find(name string) (take Take, ok bool) {
 	for _, take := range slices.Concat(All, Broken) {
 		if take.Name == name {
@@ -82,7 +82,7 @@ func Find(name string) (take Take, ok bool) {
 	return Take{Name: name}, err == nil
 }
 
-// Lab returns the id of the lab with whose broken version the take was recorded, or "" if the code was not broken.
+// Lab returns the id of the lab with whose broken code the take was recorded, or "" if the code was not broken.
 func (t Take) Lab() string {
 	id, broken := strings.CutPrefix(t.Name, LabPrefix)
 	if !broken {

@@ -106,7 +106,7 @@ func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 }
 
 // TestMakeStories checks that every story has its take. With -update it makes the takes and keeps them. The heavy form
-// makes them and keeps nothing: the tests of internal/play/scenario check that every story plays, and has its beats.
+// makes them and keeps nothing: tests of internal/play/scenario check that every story plays and has its beats.
 func TestMakeStories(t *testing.T) {
 	for _, each := range scenario.All {
 		t.Run(each.ID, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestTheStoryInNumbersIsOfThisProgram(t *testing.T) {
 }
 
 // TestTheTakesShowWhatTheyShowed compares every take with takes.sum: a hash of the picture at each keyframe, and the
-// record at which each beat of its story rests. No change of how records are written, folded or found may change these.
-// With -update it writes the file again, for takes that were recorded again or are shown otherwise on purpose.
+// record at which each beat of its story rests. A change of how records are written, folded or found must not change
+// these. With -update it writes the file again, for takes that were recorded again or are meant to look different.
 func TestTheTakesShowWhatTheyShowed(t *testing.T) {
 	const file = "takes.sum"
 	var sum strings.Builder

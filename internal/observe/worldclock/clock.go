@@ -1,8 +1,8 @@
-// Package worldclock is the clock of the pipeline. A user can stop, slow, hurry and advance it, and its timers fire in
+// Package worldclock is the clock of the pipeline. A user can stop, slow, hurry and advance it, and its timers follow
 // its time.
 //
-// The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This one runs by
-// itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all that follows.
+// The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This clock runs
+// by itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all effects.
 //
 //	wall  ──────┬───────────┬──────────────────┬───────►
 //	            │ 1/10×     │ stopped          │ 1×
@@ -10,11 +10,11 @@
 //
 // # A program that is stopped as a whole
 //
-// At a breakpoint, after SIGSTOP, or under a closed lid the wall's time goes on and the program does not. The clock
-// must not count that time: when the program goes on, every deadline would have passed. Noticing the stop afterwards
-// would be too late, because a goroutine that reads the clock may run first. So the clock never runs ahead of its own
-// heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat that follows a stop
-// goes on from there and sends the stop's length to [Clock.Stops].
+// At a breakpoint, after SIGSTOP, or under a closed lid, wall time goes on but the program does not. The clock must not
+// count that time: otherwise every deadline would have passed when the program continues. Noticing the stop afterwards
+// would be too late, because a goroutine that reads the clock may run first. So the clock never runs far ahead of its
+// own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a stop
+// continues from there, and sends the stop's length to [Clock.Stops].
 //
 //	beats  ┬──┬──┬                           ┬──┬──┬►
 //	world  ──────────┐ at most reach         └───────►   goes on where it stopped
@@ -34,7 +34,7 @@ import (
 	"time"
 )
 
-// The limits of a clock's speed. It can also be stopped.
+// The limits on a clock's speed. It can also be stopped.
 const (
 	MinSpeed = 1.0 / 1000
 	MaxSpeed = 10.0
@@ -43,7 +43,7 @@ const (
 const (
 	beatPeriod = 100 * time.Millisecond
 	reach      = 300 * time.Millisecond // the most that time runs on without a beat: on a busy machine one may be late
-	shortStop  = time.Second            // a shorter stop is a busy machine, and not reported
+	shortStop  = time.Second            // a shorter stop means a busy machine, and is not reported
 )
 
 // Clock is a clock whose pace can be changed. All methods are safe for concurrent use.
@@ -58,19 +58,19 @@ type Clock struct {
 
 	mu      sync.Mutex // guards the fields below; innermost
 	frame   frame
-	speed   float64 // the speed when the clock runs
+	speed   float64 // the speed while the clock runs
 	paused  bool
 	moving  bool // whether Advance moves the clock, which then does not run by itself
 	beating bool // whether Run runs
 	timers  timers
 }
 
-// frame gives the world's time for each time on the wall, until the next frame.
+// frame maps each time on the wall clock to the world's time, until the next frame.
 type frame struct {
 	world time.Time
 	wall  time.Time
 	pace  float64       // world seconds per second; 0: stopped
-	reach time.Duration // the most that it runs on, by the wall's clock, without another frame; 0: forever
+	reach time.Duration // the longest that it runs, by the wall clock, without a new frame; 0: forever
 }
 
 func (f *frame) at(wall time.Time) time.Time {
@@ -87,9 +87,9 @@ func (f *frame) at(wall time.Time) time.Time {
 	return f.world.Add(time.Duration(float64(elapsed) * f.pace))
 }
 
-// New returns a clock that shows start and runs as fast as the wall's.
+// New returns a clock that shows start and runs as fast as the wall clock.
 func New(start time.Time) *Clock {
-	// Round drops the monotonic reading, which is the wall's: with it, Sub would return the wall's difference.
+	// Round drops the monotonic reading, which is of wall time: with it, Sub would return the difference in wall time.
 	now := frame{world: start.Round(0), wall: time.Now(), pace: 1}
 	return &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), frame: now, speed: 1}
 }
@@ -100,7 +100,7 @@ func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
 // Run fires timers until ctx is done. Call it once.
 func (c *Clock) Run(ctx context.Context) {
-	set(c, &c.beating, true) // the clock does not run far without a beat now
+	set(c, &c.beating, true) // without a beat, the clock now stops after reach
 	defer set(c, &c.beating, false)
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
@@ -134,7 +134,7 @@ func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // SetSpeed sets how fast the clock runs when it runs. It returns an error if speed is not in [MinSpeed, MaxSpeed].
 func (c *Clock) SetSpeed(speed float64) error {
-	if !(speed >= MinSpeed && speed <= MaxSpeed) { // so written, it refuses NaN, too
+	if !(speed >= MinSpeed && speed <= MaxSpeed) { // this form of the condition refuses NaN, too
 		return fmt.Errorf("speed %v: want %v to %v", speed, MinSpeed, MaxSpeed)
 	}
 	set(c, &c.speed, speed)
@@ -180,8 +180,8 @@ func (c *Clock) rouseLocked() {
 	}
 }
 
-// fire fires all due timers and returns the time on the wall's clock after which to call it again; ok is false if the
-// clock is stopped.
+// fire fires all due timers, and returns the wall time after which to call it again; ok is false if the clock is
+// stopped.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,11 +210,11 @@ func (c *Clock) fireLocked(now time.Time) {
 // one, before time goes on.
 const (
 	settleTime   = time.Millisecond // the length of a stop
-	settleBudget = time.Second      // the time for all stops of one Advance; after that, stops are as short as possible
+	settleBudget = time.Second      // the time for all stops of one Advance; later stops are as short as possible
 )
 
-// Advance moves the clock forward by d, whether it runs or is stopped, and returns when it is there. The timers that
-// are due on the way fire in order, each at its own time.
+// Advance moves the clock forward by d, whether it runs or is stopped, and returns when the clock has arrived. The
+// timers that are due on the way fire in order, each at its own time.
 func (c *Clock) Advance(d time.Duration) {
 	c.moves.Lock()
 	defer c.moves.Unlock()
@@ -268,7 +268,7 @@ func (c *Clock) Upcoming(n int) []Due {
 // State is the state of a clock.
 type State struct {
 	Now    time.Time `json:"now"`
-	Speed  float64   `json:"speed"` // the speed when the clock runs
+	Speed  float64   `json:"speed"` // the speed while the clock runs
 	Paused bool      `json:"paused"`
 }
 

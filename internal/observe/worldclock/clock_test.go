@@ -22,7 +22,7 @@ func start(t *testing.T) *Clock {
 	return c
 }
 
-// drained returns how many ticks ch delivers before nothing more happens at this moment.
+// drained returns how many ticks ch delivers before nothing more happens at the present time.
 func drained(ch <-chan time.Time) int {
 	for n := 0; ; n++ {
 		synctest.Wait()
@@ -176,7 +176,7 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 	}
 }
 
-// A bubble without a clock that beats: its time passes like the wall's while a program is stopped.
+// TestTheTimeOfAStoppedProgramIsNotCounted runs no heartbeat: the bubble's time passes as wall time does during a stop.
 func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 	for _, speed := range []float64{0.5, 1, MaxSpeed} {
 		bubble.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type timer struct {
 	// Set by start, never changed.
 	clock  *Clock
-	ch     chan time.Time // sent by fireLocked, never closed; room for one: a receiver that is late misses a tick
+	ch     chan time.Time // sent by fireLocked, never closed; room for one, so a late receiver misses ticks
 	period time.Duration  // 0: the timer fires once
 
 	// Guarded by clock.mu.
@@ -46,7 +46,7 @@ func (c *Clock) After(d time.Duration) <-chan time.Time { return c.start(d, 0).c
 // Tick returns the channel of a ticker that cannot be stopped.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.start(d, d).ch }
 
-// Sleep returns when d has passed on the world's clock.
+// Sleep returns after d has passed on the world's clock.
 func (c *Clock) Sleep(d time.Duration) { <-c.start(d, 0).ch }
 
 // start makes a timer and sets it.
@@ -119,8 +119,8 @@ func (t *timer) sendLocked(now time.Time) {
 	}
 }
 
-// timers are sorted by their times; among equal times, the timer that was set first comes first. There are some
-// thousands at most, and goroutines set them far less often than events flow, so a list is fast enough.
+// timers are sorted by their times; among equal times, the timer that was set first comes first. There are at most some
+// thousands, and they are set far less often than events flow, so a list is fast enough.
 type timers []*timer
 
 func (ts timers) next() *timer {
@@ -140,7 +140,7 @@ func (ts *timers) add(t *timer) {
 	*ts = slices.Insert(*ts, at, t)
 }
 
-// remove removes a timer, and reports whether it was there.
+// remove removes a timer, and reports whether it was in the list.
 func (ts *timers) remove(t *timer) bool {
 	i := slices.Index(*ts, t)
 	if i < 0 {

@@ -1,9 +1,9 @@
-// Package expectedevents computes the events that a watch has to deliver. It is for tests that write objects, such as
-// the model test of chapters/06-cacher; expectedevents_test.go holds it. A log cannot show whether a watcher has seen
-// everything, because it does not record what a selector would have matched; a test that wrote the objects can.
+// Package expectedevents computes the events that a watch has to deliver. It is for tests that write objects, such as the
+// model test of chapters/06-cacher; expectedevents_test.go tests it. A log cannot show whether a watcher has received every
+// event, because it does not record whether a selector would have matched; a test that wrote the objects can.
 //
 // [History.Events] is a pure function from a history, a predicate and a start to the events. Its logic is one line: an
-// event's type follows only from whether the object matched before and matches now.
+// event's type depends only on whether the object matched before and whether it matches now.
 package expectedevents
 
 import (
@@ -22,13 +22,13 @@ type Version struct {
 	Old, New string // the object's state; "" means no object
 }
 
-// View is the part of a history that one watcher or list asks for.
+// View is the part of a history that one watcher or list requests.
 type View struct {
 	From  uint64                       // only versions newer than this one
 	Wants func(key, state string) bool // selects objects; nil: all of them
 }
 
-// Event is what a watcher sees of one version. State is the state of its object: for a deletion, the last one that
+// Event is a watcher's event for one version. State is the state of its object: for a deletion, the last one that
 // matched.
 type Event struct {
 	Type, Key string
@@ -36,7 +36,7 @@ type Event struct {
 	State     string
 }
 
-// Write notes that the object at key has become state at rv, or is gone if state is "".
+// Write notes that the object at key has the state at rv, or is deleted if state is "".
 func (h *History) Write(rv uint64, key, state string) {
 	*h = append(*h, Version{rv, key, h.Newest(key), state})
 }
@@ -51,7 +51,7 @@ func (h History) Newest(key string) string {
 	return ""
 }
 
-// Events returns the events for a watcher that lives to the end.
+// Events returns the events for a watcher that never ends.
 func (h History) Events(v View) (events []Event) {
 	for _, each := range h {
 		before, now := v.matches(each.Key, each.Old), v.matches(each.Key, each.New)
@@ -89,8 +89,8 @@ func (h History) State(v View, rv uint64) (state []Event) {
 	return state
 }
 
-// Check returns a sentence about the first fault of a watcher's events, or "". A watcher that has ended may have seen
-// only the first of the events.
+// Check returns a sentence about the first fault in a watcher's events, or "". A watcher that has ended may have
+// received only the first of the events.
 func (h History) Check(v View, saw []Event, ended bool) string {
 	want := h.Events(v)
 	if len(saw) > len(want) || !slices.Equal(saw, want[:len(saw)]) {
