@@ -17,7 +17,7 @@ import (
 // fill up as behind any slow goroutine.
 //
 //	            open            closed at station "watcher"                 the world is held
-//	sender      ──●──►  queue   ──●──►  queue [■■■■■■■■■■]  10/10           ──●┃
+//	sender      ──●──►  queue   ──●──►  queue [##########]  10/10           ──●┃
 //	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
 // There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.

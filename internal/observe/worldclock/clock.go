@@ -4,9 +4,9 @@
 // The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This clock runs
 // by itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all effects.
 //
-//	wall  ──────┬───────────┬──────────────────┬───────►
-//	            │ 1/10×     │ stopped          │ 1×
-//	world ──────┴──┬────────┴──────────────────┴───────►     never backwards, no jumps but those that were asked for
+//	wall  ------+-----------+------------------+------->
+//	            | 1/10x     | stopped          | 1x
+//	world ------+--+--------+------------------+------->     never backwards, no jumps but those that were asked for
 //
 // # A program that is stopped as a whole
 //
@@ -16,8 +16,8 @@
 // own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a stop
 // continues from there, and sends the stop's length to [Clock.Stops].
 //
-//	beats  ┬──┬──┬                           ┬──┬──┬►
-//	world  ──────────┐ at most reach         └───────►   goes on where it stopped
+//	beats  +--+--+                           +--+--+>
+//	world  ----------+ at most reach         +------->   goes on where it stopped
 //
 // # Goroutines and locks
 //

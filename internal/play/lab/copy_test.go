@@ -138,7 +138,8 @@ func TestACheckSaysWhatItFound(t *testing.T) {
 			"send on closed channel"}},
 		"it panics elsewhere": {`go func() { panic("send on closed channel") }(); select {}`, false,
 			[]string{"Not yet.", "send on closed channel"}},
-		"only a part of it": {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{"--- FAIL: TestX/b ",
+		"only a part of it": {`t.Run("b", func(t *testing.T) { t.Error("no b") })`, false, []string{
+			"--- FAIL: TestX/b ",
 			"no b"}},
 		"it does not compile": {`undefined()`, false, []string{"It does not compile yet.", "undefined: undefined"}},
 		"it has not finished": {`<-make(chan int)`, false,

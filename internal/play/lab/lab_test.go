@@ -113,7 +113,8 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 			t.Errorf("there are two labs %s", each.ID)
 		}
 		readme, err := os.ReadFile(filepath.Join(root, "chapters", each.Chapter, "README.md"))
-		assert.True(t, err == nil && regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+`(:.*)?$`).Match(readme),
+		assert.True(t, err == nil && regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+
+			`(:.*)?$`).Match(readme),
 			"%s: %s has no section %q", each.ID, each.Chapter, each.Section)
 		assert.True(t, strings.Contains(string(readme), "`"+each.ID+"`"),
 			"%s: the README of %s does not name it at the end of its section Try it", each.ID, each.Chapter)

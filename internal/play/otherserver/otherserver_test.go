@@ -53,7 +53,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !r.URL.Query().Has("watch") {
 		fmt.Fprintf(w,
 			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},`+
-				`"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5","annotations":{"long":"x"}}}]}`, kind)
+				`"items":[{%s,"metadata":{"name":"a","namespace":"x","resourceVersion":"5",`+
+				`"annotations":{"long":"x"}}}]}`, kind)
 		return
 	}
 	fmt.Fprintf(w, `{"type":"ADDED","object":{%s,"metadata":{"name":"b","namespace":"x","resourceVersion":"8"}}}`+
