@@ -1,6 +1,6 @@
-// Package assert checks in one line what a test expects, and reports what it got instead. It uses the names of
-// stretchr/testify, which Kubernetes uses. The compiler checks its types: an untyped constant takes the type of the
-// other value, and pointers are compared as pointers.
+// Package assert checks in one line whether a test gets what it expects, and otherwise reports what it got. It uses the
+// names of stretchr/testify, which Kubernetes uses. The compiler checks its types: an untyped constant takes the type
+// of the other value, and pointers are compared as pointers.
 //
 // The test goes on after a fault; package require ends it. Each function returns whether the check passed. The last
 // arguments describe the check: a value alone, or a format and its arguments, which are evaluated in any case. A text
@@ -46,7 +46,7 @@ func NoError(t TB, err error, what ...any) bool {
 	return same(t, err == nil, err, error(nil), what)
 }
 
-// Fails expects an error for which is returns true, as apierrors.IsNotFound does for a 404.
+// Fails expects an error that is accepts, as apierrors.IsNotFound accepts a 404.
 func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	t.Helper()
 	return is(err) || True(t, false, "%sgot %v, which is another kind of answer", prefix(what), err)

@@ -14,7 +14,7 @@ import (
 )
 
 // Go runs f in a goroutine of that name. stop ends its context and returns when f has returned. stop may be called
-// again, and the end of the test calls it, even after a failed require: a bubble with goroutines left panics, which
+// again. The end of the test calls it, even after a failed require: if goroutines are left, a bubble panics, which
 // hides the test's messages.
 func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -51,7 +51,7 @@ var processors struct {
 // Test is [synctest.Test], but a race build has one processor while f runs. The runtime runs all timers of a bubble in
 // one context of the race detector. A goroutine that reads an expired timer's channel runs the timer there, and two
 // goroutines that do so at once, on two processors, crash the detector or make it hang, https://go.dev/issue/78156. The
-// detector compares what happens before what, so it also finds the races of goroutines that take turns.
+// detector compares the order of events, so it also finds races of goroutines that take turns.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if Race {
@@ -90,7 +90,7 @@ func Example(f func()) {
 			panic(panicked)
 		}
 	}()
-	var t testing.T // has no runner to report a panic to, so Example reports it
+	var t testing.T // has no runner that could report a panic, so Example reports it
 	Test(&t, func(*testing.T) {
 		defer func() {
 			if value := recover(); value != nil {

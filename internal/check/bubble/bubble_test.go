@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // forever is a goroutine that an Example leaves behind.
 func forever() { select {} }
 
-// TestGoroutinesReadExpiredTimersAtOnce crashed a race build within seconds when the bubble had two processors.
+// TestGoroutinesReadExpiredTimersAtOnce would crash a race build within seconds if the bubble had two processors.
 func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	for range 50 {

@@ -1,6 +1,6 @@
-// Package chapterdrawing makes the book's pictures from test runs. A test runs the chapter's code, draws what happened,
-// and compares the drawing with the SVG file next to the README: each number in a picture comes from a run. With
-// -update the test writes the file.
+// Package chapterdrawing makes the book's pictures from test runs. A test runs the chapter's code, draws the run, and compares
+// the drawing with the SVG file next to the README: each number in a picture comes from a run. With -update the test
+// writes the file.
 package chapterdrawing
 
 import (
@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the drawings")
 
-// style is for forges, which show the file as it is; the book has a style of its own for the same classes.
+// style is for forges, which show the file as it is; the book has its own style for the same classes.
 const style = `  <style>
     svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a;
       --warn: #b34a00 }
@@ -82,8 +82,8 @@ func (d *Drawing) In(kind string, draw func()) {
 	d.body.WriteString("  </g>\n")
 }
 
-// Pose draws one of several pictures that share a place: what is there at one value of a quantity. The file shows the
-// pose of first; in the book a slider chooses one.
+// Pose draws one of several pictures that share a place: the one for a certain value of a quantity. The file shows the
+// pose of first; in the book, a slider chooses the pose.
 func (d *Drawing) Pose(quantity string, value, first int, draw func()) {
 	hidden := map[bool]string{true: "", false: ` display="none"`}[value == first]
 	fmt.Fprintf(&d.body, "  <g data-quantity=\"%s\" data-value=\"%d\"%s>\n", quantity, value, hidden)

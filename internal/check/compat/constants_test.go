@@ -144,7 +144,7 @@ func (s *sources) valueOf(t *testing.T, dir, name string) string {
 	return value.Val().String()
 }
 
-// timeImporter reads the package time from its source, as a test has no compiled form of it.
+// timeImporter reads the package time from its source, because a test has no compiled form of it.
 var timeImporter = importer.ForCompiler(token.NewFileSet(), "source", nil)
 
 // declaredValues returns the expressions of a folder's package-level names.

@@ -27,8 +27,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestEveryUpstreamLineLeadsToADeclaration resolves the Upstream lines of the whole tree, chapters and helpers alike,
-// in the modules that go.mod pins.
+// TestEveryUpstreamLineLeadsToADeclaration resolves the Upstream lines of the whole tree, in chapters and elsewhere, in
+// the modules that go.mod pins.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 	tree := require.Value(source.Parse(os.DirFS("../../..")))(t)
 	real := realSources(t)
@@ -102,7 +102,7 @@ func realSources(t *testing.T) *sources {
 var onPointer = regexp.MustCompile(`(?m)^func \((?:\w+ )?\*`)
 
 // resolve returns an error unless the file or package exists and declares the symbol. A method may be named without a
-// pointer only if its receiver is not one.
+// pointer only if its receiver is not a pointer.
 func (s *sources) resolve(u source.Upstream) error {
 	location, err := s.locate(u.Path)
 	if err != nil {

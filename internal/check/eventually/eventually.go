@@ -1,4 +1,4 @@
-// Package eventually lets a test wait for facts without a channel: another process, a socket, etcd.
+// Package eventually lets a test wait for facts that no channel reports: about another process, a socket, or etcd.
 package eventually
 
 import (
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// patience is far longer than any fact takes.
+// patience is far longer than any fact takes to become true.
 const patience = 2 * time.Minute
 
 // Holds returns when fact holds, and ends the test if that takes too long. The failure prints what, which is a text, or
-// a variable in which fact stores its findings.
+// a pointer in which fact stores its findings.
 func Holds(tb testing.TB, what any, fact func() bool) {
 	tb.Helper()
 	if !Did(patience, fact) {
@@ -20,8 +20,8 @@ func Holds(tb testing.TB, what any, fact func() bool) {
 }
 
 // Did repeats fact until it holds, and returns whether it did within the given time. Only the pauses between calls
-// count, not the wall-clock time: on a busy machine calls and pauses take long. A pause is an eighth of the time waited
-// so far, within 5 to 100 ms, so that a long wait costs little and ends hardly later.
+// count, not the wall-clock time: on a busy machine, calls and pauses take long. A pause is an eighth of the time
+// waited so far, from 5 to 100 ms, so that a long wait costs little CPU and ends without much delay.
 func Did(within time.Duration, fact func() bool) bool {
 	for waited := time.Duration(0); !fact(); {
 		if waited > within {
@@ -35,7 +35,7 @@ func Did(within time.Duration, fact func() bool) bool {
 }
 
 // Closes closes a test server. Server.Close waits for every request, and a client whose watch was cut reconnects at
-// once: a stream opened just before the listener closes would keep Close waiting for ever. So Closes keeps cutting
+// once: a stream opened just before the listener closes would make Close wait forever. So Closes keeps cutting
 // connections until Close returns.
 func Closes(server *httptest.Server) {
 	closed := make(chan struct{}) // closed when Close has returned

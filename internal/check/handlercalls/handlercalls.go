@@ -20,7 +20,7 @@ func Name(obj any) string {
 // Recorder records its calls: "+a@1*" for an add in the initial list, "+a@1", "~a@1>2", "-a@3", and "-a@1?" for a
 // deletion that no watch saw.
 type Recorder struct {
-	Block chan struct{} // if not nil, every call receives from it first
+	Block chan struct{} // if not nil, every call first receives from it
 	Delay time.Duration // the pause before each call is recorded
 
 	mu    sync.Mutex // guards calls

@@ -15,7 +15,7 @@ import (
 )
 
 // TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant in words. If the constant has another
-// value, the test names them all.
+// value, the test lists these lines.
 func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 	t.Parallel()
 	tree := os.DirFS("../../..")

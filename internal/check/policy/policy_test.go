@@ -30,7 +30,7 @@ func TestTheHouseRulesAreKept(t *testing.T) {
 	}
 }
 
-// sound is a small repository that keeps all rules.
+// sound is a small repository that obeys all rules.
 const sound = `
 -- internal/observe/probe/probe.go --
 package probe

@@ -49,7 +49,7 @@ func (r *repo) fault(path string, line int, format string, args ...any) {
 
 // checkPackage checks one package: its floor and imports, the form of its Upstream and Differs lines
 // (internal/check/compat, which has upstream's source, checks that the upstream symbols exist), and its goroutines. The
-// tests of a package that starts goroutines must look for leaked ones.
+// tests of a package that starts goroutines must check for leaks.
 func (r *repo) checkPackage(pkg *source.Package) {
 	if floorOf(pkg.Dir) < 0 {
 		r.fault(pkg.Dir, 0, "stands on no floor; there are %s", strings.Join(floors, ", "))
@@ -95,8 +95,8 @@ func (r *repo) looksForLeaks(dir string) bool {
 }
 
 // startsGoroutine recognizes a go statement and a call of a method Go, and notes the name in the call, the second of
-// three arguments. A chapter has no go statement, as a debugger shows the name. Examples may have go statements,
-// because they show code of the package's users.
+// three arguments. A chapter has no go statement, because a debugger shows the names of routines. Examples may have go
+// statements, because they show code of the package's users.
 func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.Node) bool {
 	switch node := node.(type) {
 	case *ast.GoStmt:
@@ -119,14 +119,14 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 	return false
 }
 
-// floors are the rooms of the house from the ground up. A package imports its own floor and those below it;
-// docs/ARCHITECTURE.md describes each room. Each chapter is a floor of its own, by number.
+// floors are the floors of the house from the ground up. A package imports its own floor and those below it;
+// docs/ARCHITECTURE.md describes each floor. Each chapter is a floor of its own, by number.
 var floors = []string{
 	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "internal/text", "internal/play",
 	"viz", "cmd/internal/machine", "cmd", "internal/check",
 }
 
-// floorOf returns the floor of a folder, or -1 if it is on none.
+// floorOf returns the floor of a folder, or -1 if the folder is on none.
 func floorOf(dir string) int {
 	last := -1
 	for i, floor := range floors {
@@ -145,8 +145,8 @@ func chapterNumber(dir string) (number int) {
 
 // checkImports forbids imports that lead up: to a higher floor, from a chapter to itself or a later one, and from a
 // folder to one that contains it. Beside earlier chapters, a chapter imports internal/kube and internal/observe only.
-// Tests keep the order of the chapters, too, as a reader of chapter 3 has not read chapter 6; otherwise they import
-// what they need. .golangci.yml lists the modules that chapters may use.
+// Tests keep the order of the chapters, too, because a reader of chapter 3 has not read chapter 6; otherwise they
+// import what they need. .golangci.yml lists the modules that chapters may use.
 func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	for _, spec := range file.AST.Imports {
 		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
@@ -169,8 +169,8 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
 // checkReports requires that the program reports each declared point on exactly one line of its own, with the declared
-// args and the method that its sentence needs, under a lock if and only if so declared, and that the point's lane is a
-// goroutine.
+// args and the method that its sentence needs, and under a lock if and only if it is declared so. It also requires that
+// the point's lane is a goroutine.
 func (r *repo) checkReports() {
 	places := make(map[string][]source.Mention)
 	for _, mention := range r.Mentions(func(name string) bool { return r.points[name] != nil }) {
@@ -185,7 +185,7 @@ func (r *repo) checkReports() {
 	}
 	for name, info := range r.points {
 		if info.Op == probe.Look {
-			continue // reported by probe itself: no station reports it
+			continue // package probe itself reports it, not a station
 		}
 		if n := len(places[name]); n == 0 {
 			r.fault(declarations, r.declared(name), "%s is reported nowhere", name)
@@ -212,8 +212,8 @@ func (r *repo) declared(name string) int {
 	return 1 + strings.Count(before, "\n")
 }
 
-// reports reports whether a folder's code runs in the program and reports points: stations do, and the code that serves
-// them or acts on them.
+// reports reports whether a folder's code runs in the program and reports points: the code of stations does, and the
+// code that serves them or acts on them.
 func reports(dir string) bool {
 	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
 }
@@ -272,7 +272,7 @@ var (
 
 // holdsLock derives from a function's text whether a lock is held at a report in it: the function's name ends in
 // Locked, or the last line before the report that locks or unlocks takes a lock. Lines that are indented deeper than
-// later ones do not count, as they are in another branch. A deferred Unlock keeps the lock until the end, and a
+// later ones do not count, because they are in another branch. A deferred Unlock keeps the lock until the end, and a
 // function literal does not have the locks of the code around it.
 //
 // This is no proof. It is exact for code that keeps to the house rules, where a lock is held for a whole function or
@@ -357,8 +357,8 @@ func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
 	}
 }
 
-// declares returns an error if a file, of Go or of the page's scripts, does not declare a symbol. A file that does not
-// exist is another rule's.
+// declares returns an error if a file, of Go or of the page's scripts, does not declare a symbol. Another rule finds
+// missing files.
 func (r *repo) declares(file, symbol string) error {
 	if pkg := r.Holding(file); pkg != nil {
 		_, err := pkg.Find(symbol, path.Base(file))
@@ -386,7 +386,7 @@ func (r *repo) hasTest(name string) bool {
 	})
 }
 
-// declared reports whether a type of a package has a member, of its own or by embedding.
+// declared reports whether a type of a package has a member, its own or an embedded one.
 func declared(pkg *source.Package, owner, member string) bool {
 	_, err := pkg.Find(owner+"."+member, "")
 	return err == nil || slices.ContainsFunc(pkg.Decls, func(decl *source.Decl) bool {

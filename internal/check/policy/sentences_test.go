@@ -16,7 +16,7 @@ import (
 // sentence matches a call that fills in a record's sentence, in Go or in a script.
 var sentence = regexp.MustCompile(`\.Sentence\(|\bsentence\((?:info|clause)|\b(?:says|brief)\(\w+\)`)
 
-// shows are the files that make or show sentences, and the one that searches them for a viewer's words.
+// shows are the files that make or show sentences, and the file that searches sentences for a viewer's words.
 var shows = []string{
 	"internal/observe/recording/flight.go", "viz/book/figure.go", "viz/frame/banner.js", "viz/frame/page.js",
 	"viz/inspector/part.templ", "viz/log/fold.js", "viz/spacetime/spacetime.js",

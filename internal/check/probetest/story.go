@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// A story has only the first and the last records of a long test: a reader would not follow more.
+// A story has only the first and the last records of a long test, because a reader would not read more.
 const (
 	beginning = 40
 	end       = 20

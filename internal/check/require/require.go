@@ -4,7 +4,7 @@ package require
 
 import "listwatch/internal/check/assert"
 
-// TB receives the faults, and ends at one.
+// TB receives the faults, and ends the test at one.
 type TB interface {
 	assert.TB
 	FailNow()
@@ -28,7 +28,7 @@ func True(t TB, ok bool, what ...any) {
 	end(t, assert.True(t, ok, what...))
 }
 
-// Value returns the value of a call without an error, and ends the test otherwise: require.Value(call())(t).
+// Value returns the value of a call, and ends the test if the call returned an error: require.Value(call())(t).
 func Value[T any](value T, err error) func(TB) T {
 	return func(t TB) T {
 		t.Helper()

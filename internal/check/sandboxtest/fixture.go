@@ -1,4 +1,4 @@
-// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest, on which tests play stories
+// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest. Tests play stories on it
 // and make their recordings. A story can stop and start its server, slow its etcd down, and restore the etcd from a
 // backup.
 //
@@ -40,7 +40,7 @@ type Fixture struct {
 	Log      *probe.Log
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
-	HTTP     *http.Client // the client half's requests go by it
+	HTTP     *http.Client // sends the client half's requests
 	t        *testing.T   // the bubble's t
 
 	etcd       etcd
@@ -81,8 +81,8 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 		w.end = func() {}
 		defer func() { w.end() }()
 		base := &url.URL{Scheme: "http", Host: "pipe"}
-		// A pipe that the server closes during the next request breaks as no socket does, so each connection serves one
-		// request.
+		// A pipe that the server closes during the next request fails in a way that a socket does not, so each
+		// connection serves one request.
 		transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true}
 		connections := sandbox.NewConnections(&http.Client{Transport: transport}, nil)
 		w.HTTP = connections.Client
@@ -102,7 +102,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 		}()
 		require.NoError(t, w.Pipeline.Server.WaitReady(ctx))
 		require.NoError(t, w.Pipeline.Client.WaitReady(ctx))
-		time.Sleep(time.Minute) // a kubelet that came before the server was ready tries again
+		time.Sleep(time.Minute) // within this time a kubelet that met an unready server retries
 		synctest.Wait()
 		body(t, w)
 	})

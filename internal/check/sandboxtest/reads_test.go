@@ -23,7 +23,7 @@ import (
 )
 
 // read is a request and its expected answer. In query, VERSION is the version of the second of three objects, FUTURE a
-// version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 to an older one.
+// version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 for an older token.
 type read struct {
 	query string
 	code  int
@@ -80,7 +80,7 @@ var reads = map[string][]read{
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
 }
 
-// rows returns the rows of the tables by their first cells, up to the column of who answers.
+// rows returns the rows of the tables by their first cells, up to the column that names the answering part.
 func rows(t *testing.T) (found []string) {
 	t.Helper()
 	text := require.Value(docs.FS().Open("REFERENCE.md"))(t)
@@ -179,7 +179,7 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 	old := read("GET", "?limit=1", "")
 	create("b0")
 	compact()
-	w.script(t, "server stop", "server start") // the next server's caches have nothing of version 1
+	w.script(t, "server stop", "server start") // the next server's caches do not have version 1
 	time.Sleep(time.Minute)                    // in a bubble: the caches are filled
 	gone := read("GET", "?continue="+url.QueryEscape(old.Metadata.Continue), "")
 	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000",
@@ -199,7 +199,7 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 		code, took, says := w.ask(t, "GET", path+query, "")
 		late := took - r.waits
 		if r.says == "" {
-			late = 0 // it lasts until the watch's time is over
+			late = 0 // the answer comes only when the watch's time is over
 		}
 		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") && late >= 0 &&
 			late < time.Second, "%s: got %d after %v: %.300s", row, code, took, says)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# needs.sh looks for what `make test` needs besides Go. As root on Debian or Ubuntu it installs what is missing. Elsewhere
-# it prints a line for each missing thing, with the command that brings it, and fails. needs.sh NAME looks for one thing.
+# needs.sh checks for the programs that `make test` needs besides Go. As root on Debian or Ubuntu it installs missing
+# ones. Elsewhere it prints a line for each, with the command that installs it, and fails. needs.sh NAME checks for one.
 set -eu
 packages= told= only=${1-}
 root=$(id -u 2>/dev/null || echo unknown)

@@ -12,8 +12,8 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// programs are the programs that the test compares, in order. do returns a program's results, in lines. differs lists
-// the lines that may differ: "- " begins one from our server only, "+ " one from the real server only.
+// programs are the programs that the test compares, in order. do returns a program's results as lines. differs lists
+// the lines that may differ: "- " begins one only from our server, "+ " one only from the real server.
 var programs = []struct {
 	name    string
 	do      func(t *testing.T, at *target) []string
@@ -37,7 +37,8 @@ var differentUID = []string{
 	`- delete another of its name: Conflict Operation cannot be fulfilled on pods "` +
 		`gated": Precondition failed: UID in precondition: UID, UID in object meta: UID`,
 	`+ delete another of its name: Conflict Operation cannot be fulfilled on Pod "gated": the UID in the ` +
-		`precondition (UID) does not match the UID in record (UID). The object might have been deleted and then recreated`,
+		`precondition (UID) does not match the UID in record (UID). ` +
+		`The object might have been deleted and then recreated`,
 }
 
 func TestProgramsKnowNoDifference(t *testing.T) {

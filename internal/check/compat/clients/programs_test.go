@@ -19,7 +19,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// unlike matches the UIDs, which differ from run to run.
+// unlike matches UIDs, which differ from run to run.
 var unlike = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // output runs a program to its end and returns the lines of its output.
@@ -120,7 +120,7 @@ func stateMetrics(t *testing.T, at *target) []string {
 	return names
 }
 
-// chart is a helm chart without kinds that need a kubelet.
+// chart is a helm chart that has no kind that needs a kubelet.
 var chart = map[string]string{
 	"Chart.yaml":  "apiVersion: v2\nname: shop\nversion: 0.1.0\n",
 	"values.yaml": "text: one\n",
@@ -197,7 +197,7 @@ func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 // stern follows the log of a pod that its watch finds.
 func stern(t *testing.T, at *target) []string {
 	if at.restart == nil {
-		return nil // a real server has logs from the kubelet only
+		return nil // on a real server, only a kubelet has logs
 	}
 	p := program.Start(t, exec.Command(program.BuildOf(t, "stern", "github.com/stern/stern"), "logs", "--color=never",
 		"--only-log-lines", "--kubeconfig", at.kubeconfig))
@@ -247,12 +247,12 @@ func k9s(t *testing.T, at *target) (facts []string) {
 	tmux("send-keys", "d")
 	shows("Name:", "Namespace:", "app=k9s")
 	tmux("send-keys", "Escape")
-	shows("pods(") // wait, or k9s takes the next key for part of Escape
+	shows("pods(") // wait, because k9s would take the next key for part of Escape
 	for _, view := range []string{"configmaps", "secrets", "namespaces", "services", "leases", "serviceaccounts"} {
 		keys(":" + view)
 		shows(view + "(")
 	}
-	if at.restart != nil { // a real server has logs from the kubelet only
+	if at.restart != nil { // on a real server, only a kubelet has logs
 		at.makeLog(t)
 		keys(":pods /logs")
 		shows("logs-0")

@@ -119,7 +119,7 @@ spec:
 	return append(facts, rollout(t, at)...)
 }
 
-// rollout rolls out 100 replicas twice, and plays the session of ../kubectl that our own controllers have passed.
+// rollout rolls out 100 replicas twice, and plays the session of ../kubectl that our own controllers pass.
 func rollout(t *testing.T, at *target) []string {
 	at.Run(t, "create", "deployment", "web", "--image=i:1", "--replicas=100")
 	at.Run(t, "rollout", "status", "deployment/web")

@@ -27,7 +27,7 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	v.busy(t, 100)
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	p.strike(t, "k") // the level of boxes hides texts, which are then not announced
+	p.strike(t, "k") // the level of boxes hides texts, and screen readers do not announce hidden texts
 	t.Run("every station and channel has a name", p.namesEveryGlyph)
 	t.Run("text and graphics stand out in every theme", p.contrasts)
 	p.strike(t, "k")
@@ -39,7 +39,7 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	t.Run("a voice does not chatter", p.speaksSlowly)
 }
 
-// namesEveryGlyph reads the accessibility tree, as a screen reader does. It retries, as a lane may come in between.
+// namesEveryGlyph reads the accessibility tree, as a screen reader does. It retries, as a lane may appear meanwhile.
 func (p *page) namesEveryGlyph(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		told := p.told(t)
@@ -80,8 +80,8 @@ func (p *page) told(t *testing.T) []string {
 // onStage selects the elements of the stage that show text.
 const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
 
-// contrastScript measures contrast: each text of the elements WHAT against the colour painted below its middle, and the
-// colours of graphics against the grounds they are drawn on.
+// contrastScript measures contrast: each text in the elements WHAT against the colour painted below its middle, and the
+// colours of graphics against the grounds on which they are drawn.
 const contrastScript = `(() => {
 	const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 	const rgba = (colour) => {
@@ -210,7 +210,7 @@ func (p *page) opensPanels(t *testing.T) {
 	}
 }
 
-// tabs presses Tab n times and notes the focused elements in the page.
+// tabs presses Tab n times, and notes the focused elements in the page.
 func (p *page) tabs(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -239,7 +239,8 @@ func (p *page) switchesKeysOff(t *testing.T) {
 	p.press(t, "?")
 	listed := evaluate[[]string](t, p, `$$("#keys-dialog[open] kbd").map((el) => el.textContent)`)
 	const keys = "Space . , > < N P Home End + - Esc F C M D W X R B V S A T ? → ←"
-	bound := evaluate[[]string](t, p, `[...listwatch.keys.keys()].map((key) => ({ " ": "Space", "Shift+ ": "Shift Space",
+	bound := evaluate[[]string](t, p, `[...listwatch.keys.keys()].map((key) => ({
+		" ": "Space", "Shift+ ": "Shift Space",
 		Escape: "Esc" })[key] ?? (key.length > 1 ? key : key.toUpperCase()))`)
 	for _, key := range append(bound, strings.Fields(keys)...) {
 		assert.True(t, slices.Contains(listed, key), "the list of keys lacks %s: %q", key, listed)
@@ -288,7 +289,7 @@ func (p *page) presents(t *testing.T) {
 	p.is(t, "0", "after the presentation, stations in the light", lit)
 }
 
-// fits opens windows from 4K down to 1280x720 at 200 % zoom, which leaves 640x360, and a narrow one.
+// fits opens windows from 4K down to 1280x720 at 200 % zoom, which leaves 640x360 units, and a narrow window.
 func (p *page) fits(t *testing.T) {
 	for _, size := range [][2]int64{{3840, 2160}, {1920, 1080}, {1280, 720}, {1024, 768}, {640, 360}, {320, 640}} {
 		p.do(t, look{"", size[0], size[1], "light", "no-preference"}.wear(1))

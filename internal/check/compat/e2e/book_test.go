@@ -52,7 +52,7 @@ func (p *page) settled(t *testing.T, what string, holds func(m mini) bool) {
 	})
 }
 
-// points lists the points of the chapter's visible source lines that steps have, too.
+// points lists the points on the chapter's visible source lines for which there is also a step.
 const points = `$$("article .l[data-point]").filter((line) => !line.closest("details:not([open])"))
 	.map((line) => line.dataset.point).filter((point) => $('.steps li[data-point="' + point + '"]'))`
 
@@ -171,7 +171,7 @@ func hover(t *testing.T, p *page, selector string) {
 }
 
 // everyChapterIsLegible opens every chapter, in light and dark by turns, and reads to the end. It measures the contrast
-// in six chapters, with FULL in all. openPage checks that the consoles stay empty and that no request leaves loopback.
+// in six chapters, or all with FULL. openPage checks that consoles stay empty and no request leaves loopback.
 func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/"))
 	chapters := evaluate[[]string](t, p,
@@ -184,13 +184,13 @@ func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 		p.becomes(t, fmt.Sprint(i%2 == 1),
 			`getComputedStyle(document.body).backgroundColor.match(/\d+/g)
 				.reduce((sum, c) => sum + Number(c), 0) < 3 * 128`)
-		for _, part := range []string{"0", "0.4", "1"} { // the top, a lit line, a list of files
+		for _, part := range []string{"0", "0.4", "1"} { // these show the top, a lit line, and a list of files
 			p.run(t, `window.scrollTo({ top: document.documentElement.scrollHeight * %s, behavior: "instant" })`, part)
 			if full || i%5 < 2 {
 				p.standsOut(t, chapter+" at "+part, "main *, nav *, .mini *", 5)
 			}
 		}
-		// The steps are in the recording's order, so the text's last line may belong to the first step.
+		// The steps are in the recording's order, so the last line of the text may belong to the first step.
 		last := evaluate[string](t, p, points+`.at(-1) ?? ""`)
 		p.settled(t, chapter, func(m mini) bool { return m.Step > 1 || last != "" && m.Point == last })
 		wide := evaluate[int](t, p, `document.documentElement.scrollWidth - innerWidth`)
@@ -198,14 +198,15 @@ func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 	}
 }
 
-// figuresFitAPhone reads six chapters in a narrow window, with FULL all: the title is above all figures, and no figure
-// is cut. The mini-stage, which is 310 px wide there, is closed and names the key moment until a button opens it. At
-// each step it shows the whole station in letters of at least 9 px.
+// figuresFitAPhone reads six chapters in a narrow window, or all with FULL: the title is above all figures, and no
+// figure is cut. The mini-stage, which is 310 px wide there, is closed and names the key moment until a button opens
+// it. At each step it shows the whole station in letters of at least 9 px.
 func figuresFitAPhone(t *testing.T, v *viz, p *page) {
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/"))
 	const cut = `$$("figure, .drawn, .drawn svg, .loop svg, .mini .frame").filter((el) => el.checkVisibility())
 		.filter((el) => el.getBoundingClientRect().right > innerWidth || el.scrollWidth > el.clientWidth + 1 ||
-			el.getBoundingClientRect().top < $("h1").getBoundingClientRect().bottom).map((el) => el.outerHTML.slice(0, 80))`
+			el.getBoundingClientRect().top < $("h1").getBoundingClientRect().bottom)
+			.map((el) => el.outerHTML.slice(0, 80))`
 	p.none(t, "contents", cut)
 	chapters := evaluate[[]string](t, p, `$$(".part ol a").map((a) => a.getAttribute("href"))`)
 	for i, chapter := range chapters {
@@ -246,7 +247,7 @@ const illegible = `(async () => {
 	return whole ? small : [station + " is cut", ...small];
 })()`
 
-// figuresAnswer moves the slider of a drawing by keys: the drawing says something else.
+// figuresAnswer moves the slider of a drawing by keys, after which the drawing must have another text.
 func figuresAnswer(t *testing.T, v *viz, p *page) {
 	for chapter, says := range map[string][3]string{
 		"04-watchcache": {"From 7 or older: 410.", kb.ArrowLeft, "From 10 or older: 410."},

@@ -46,7 +46,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 		defer stopAllocator()
 		return chromedp.Cancel(closing)
 	}
-	// The browser lives as long as this context, which therefore has no deadline; only the start has one.
+	// The browser runs as long as this context, which therefore has no deadline; only the start has one.
 	defer time.AfterFunc(patience, stopBrowser).Stop()
 	return ctx, chromedp.Do(ctx)
 })
@@ -54,8 +54,8 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 // closeChromium ends the browser if it was started. TestMain calls it after the last test.
 var closeChromium = func() error { return nil }
 
-// At most two pages are open at once: with more, the browser would draw frames late. A test that opens several pages of
-// its own takes one seat. sit sends to seats and its cleanup receives; seated keeps a test from waiting for itself.
+// At most two pages are open at once: with more, the browser would draw frames late. A test that opens several pages
+// takes only one seat. sit sends to seats, and its cleanup receives; seated keeps a test from waiting for itself.
 var (
 	seats  = make(chan bool, 2)
 	seated sync.Map   // by test name
@@ -100,7 +100,7 @@ func openPage(t testing.TB, url string) *page {
 	return openPageOf(t, browser, url)
 }
 
-// openPageOf does what openPage does, in the given browser.
+// openPageOf does the same as openPage, in the given browser.
 func openPageOf(t testing.TB, browser context.Context, url string) *page {
 	t.Helper()
 	sit(t)

@@ -57,15 +57,17 @@ func (p *page) createsInConsole(t *testing.T) {
 		};
 		look();
 		listwatch.follow.set(key);`, name)
-	request := evaluate[string](t, p, `[...$("#console-ready").options].find((each) => each.label.includes("run")).value`)
+	request := evaluate[string](t, p, `[...$("#console-ready").options]
+		.find((each) => each.label.includes("run")).value`)
 	p.asked(t, strings.ReplaceAll(request, "hello", name), "201 Created")
-	p.until(t, `$("[data-console-output]").childElementCount === 1 && $text("[data-console-output]").includes("%s")`, name)
+	p.until(t, `$("[data-console-output]").childElementCount === 1
+		&& $text("[data-console-output]").includes("%s")`, name)
 	p.until(t, `seen.stage && seen.table`)
 	p.until(t, shelved(name))
 }
 
 // evictsConsole watches pods in the console, stops reading, and returns how many frames arrived before the server
-// closed the watch. The page must have given the reason.
+// closed the watch. The page must then show the reason.
 func (p *page) evictsConsole(t *testing.T) int {
 	t.Helper()
 	p.asked(t, `GET /api/v1/namespaces/default/pods?watch=true`, "200 OK")

@@ -16,15 +16,15 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// shown is a page that replays a recording of the repository. The test has the same records.
+// shown is a page that replays one of the repository's recordings. The test has the same records.
 type shown struct {
 	*page
 	before  uint64         // the number of the record before the first
 	records []probe.Record // records[i] has the number before+1+i
 }
 
-// TestEveryControlOfTimeGoesWhereItSays uses every control that moves through a log: each goes to the record that the
-// recording has next.
+// TestEveryControlOfTimeGoesWhereItSays uses every control that moves through a log. Each must go to the recording's
+// next record of its kind.
 func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	t.Parallel()
 	take, _ := takes.Find("slow")
@@ -35,7 +35,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	p := s.page
 	p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.head === %d &&
 		listwatch.state.seq > %d &&
-		listwatch.state.seq < %[1]d`, s.last(), before.Seq) // the replay has begun and not ended
+		listwatch.state.seq < %[1]d`, s.last(), before.Seq) // the replay has begun and has not ended
 	p.run(t, `await listwatch.player.tape.load(%d, %d)`, before.Seq+1, s.last()+1)
 	link := evaluate[string](t, p, `($("#link").click(), location.hash)`)
 	assert.True(t, strings.Contains(link, "recording="+recording.Hash(take.File())), "its link: %s", link)
@@ -48,8 +48,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 
 func (s *shown) last() uint64 { return s.records[len(s.records)-1].Seq }
 
-// next returns the number of the first record after a cursor, or of the last one before it, that match accepts. 0:
-// there is none.
+// next returns the number of the first record after a cursor, or of the last one before it, that match accepts, or 0.
 func (s *shown) next(cursor uint64, direction int, match func(r *probe.Record) bool) uint64 {
 	for i := int(cursor-s.before) - 1 + direction; i >= 0 && i < len(s.records); i += direction {
 		if match(&s.records[i]) {

@@ -7,7 +7,7 @@ import (
 )
 
 // stalled records a server half whose watcher w2 has a client that does not read. The records run from the first event
-// that w2 cannot send up to etcd's stream, which no goroutine reads any more. w1 is served.
+// that w2 cannot send up to etcd's stream, which no goroutine reads any more. w1's client reads.
 func stalled() (r reel) {
 	fill := func(point probe.Point, subject string, n, size int) {
 		for i := range n {
@@ -59,9 +59,9 @@ const crew = `(() => {
 	return [slots, posts].map((list) => told(list).sort().join(", ")).join("; ");
 })()`
 
-// TestWhoStandsWhereIsDrawn goes to the record at which the server half stands still. The page marks the full channels,
-// lists who waits for whom up to the client, as in viz/why_test.go, and leads there. Then the test goes to the record
-// at which nearly all goroutines stand still.
+// TestWhoStandsWhereIsDrawn goes to the record at which the server half is stalled. The page marks the full channels,
+// lists the chain of waiting goroutines up to the client, as in viz/why_test.go, and leads there. Then the test goes to
+// the record at which nearly all goroutines are blocked.
 func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	t.Parallel()
 	p := openPage(t, startViz(t, "-replay", writeRecording(t, crowded())).URL)
@@ -86,6 +86,6 @@ func TestWhoStandsWhereIsDrawn(t *testing.T) {
 		"⇥ collectEvent…, ⇥ startWatching", crew)
 	locks := `$$(".scenery [data-lock]").map(({ dataset: { lock, state } }) => lock + " " + state).sort().join(", ")`
 	p.becomes(t, "dispatch free, fifo free, store held", locks)
-	p.seek(t, len(crowded())-1) // one record earlier no goroutine held the store's lock
+	p.seek(t, len(crowded())-1) // one record earlier, no goroutine held the store's lock
 	p.becomes(t, "dispatch free, fifo free, store free", locks)
 }

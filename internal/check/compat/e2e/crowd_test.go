@@ -25,14 +25,14 @@ func (v *viz) watches(t *testing.T, client *http.Client, agent, query string) io
 	return answer.Body
 }
 
-// TestAThousandClientsAreDots lets a thousand clients join, one of which does not read. The page shows them as dots on
+// TestAThousandClientsAreDots connects a thousand clients, one of which does not read. The page shows them as dots on
 // the strip.
 func TestAThousandClientsAreDots(t *testing.T) {
 	const many = 1000
 	v := startViz(t, "-demo=false", "-controllers=false") // the controllers would change the pods again
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	one := &http.Client{Transport: &http.Transport{ // a small buffer is soon full when the test stops reading
+	one := &http.Client{Transport: &http.Transport{ // with a small buffer, it is soon full when the test stops reading
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err == nil {
@@ -61,7 +61,8 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	p.is(t, "true", "most clients have no lane in the document", `$$("[data-watcher]").length <= 32`)
 	p.is(t, fmt.Sprintf("%d clients: all keep up", n), "the strip says", `$text("[data-text='crowd.says']")`)
 	p.run(t, `listwatch.stage.scene.open(listwatch.stage.scene.crowd.dots[500][0])`)
-	p.until(t, `listwatch.player.state.resources.pods.subjects[listwatch.stage.scene.front].counts.WatcherLookedAt === 1`)
+	p.until(t, `listwatch.player.state.resources.pods.subjects[listwatch.stage.scene.front]
+		.counts.WatcherLookedAt === 1`)
 
 	wide := strings.Repeat("·", 20_000)
 	until := func(point string) { // checks the log: the page may show the record later

@@ -180,8 +180,8 @@ func (p *page) exportedSearch(t *testing.T, base string) {
 	}
 }
 
-// searched types words into the search of a book page and follows the first result, which must contain leads. "": the
-// search must find nothing.
+// searched types words into the search of a book page, and follows the first result, which must contain leads. If leads
+// is "", the search must find nothing.
 func (p *page) searched(t *testing.T, words, leads string) {
 	t.Helper()
 	p.until(t, `$("[data-search]")`)

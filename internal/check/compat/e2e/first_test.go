@@ -28,8 +28,8 @@ type first struct {
 	Question, Size           string
 }
 
-// onFirst looks at every frame until so many frames have drawn a named token. It returns the frames with more than one
-// name, and the stations that the first view draws without naming them.
+// onFirst looks at every frame until the wanted number of frames has drawn a named token. It returns the frames with
+// more than one name, and the stations that the first view draws without naming them.
 const onFirst = `((wanted) => new Promise((done) => {
 	const { motion, player } = listwatch;
 	const [wrong, began] = [[], performance.now()];
@@ -49,7 +49,7 @@ const onFirst = `((wanted) => new Promise((done) => {
 	look();
 }))`
 
-// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn leaves the tour itself to tour_test.go.
+// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn leaves the test of the tour itself to tour_test.go.
 func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
@@ -69,7 +69,8 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 		seen.Size != "32px" || !slices.Contains(seen.Clients, "scheduler") {
 		t.Errorf("the first view names %s, and the clients %s, and asks in %s", names, seen.Clients, seen.Size)
 	}
-	p.until(t, `$picture().shelves.some(({ station, rows }) => station === "indexer" && rows[0]?.key === "default/web-1")`)
+	p.until(t, `$picture().shelves.some(({ station, rows }) => station === "indexer"
+		&& rows[0]?.key === "default/web-1")`)
 	for _, word := range []string{"Kubernetes", "controller", "change"} {
 		assert.True(t, strings.Contains(seen.Question, word), "the question lacks %q: %s", word, seen.Question)
 	}

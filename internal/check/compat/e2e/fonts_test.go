@@ -16,8 +16,8 @@ import (
 )
 
 // TestTheMachinesFontsDoNotMatter shows a chapter and a moment in a second browser, on a machine whose only font is a
-// bold typewriter's. Each text must have the same place as in the first browser, and the picture the same pixels, but
-// for rounding. A browser without any font does not start.
+// bold typewriter's. Each text must have the same place as in the first browser, and the picture the same pixels,
+// except for rounding. A browser without any font does not start.
 func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -178,7 +178,7 @@ func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 	if w := v.world(t); w.Attending != 1 || w.Unattended != "15s" {
 		t.Errorf("the watchdog knows of %d pages and would wait %s", w.Attending, w.Unattended)
 	}
-	// Freezing stops the view, holding stops the world; the one does not change the other.
+	// Freezing stops the view; holding stops the world. Neither changes the other.
 	p.run(t, `listwatch.player.toggle()`)
 	p.becomes(t, "frozen", mode)
 	assert.True(t, v.world(t).Held, "freezing the view let the world go")

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	greatest = 1<<53 - 1 // the greatest number that JavaScript counts with
+	greatest = 1<<53 - 1 // the greatest number that JavaScript represents exactly with its neighbours
 	header   = `{"format":"listwatch recording","version":1}`
 )
 
@@ -88,8 +88,8 @@ func hostiles() []hostile {
 }
 
 // TestAHostileRecordingIsShownOrRefused drops hostile recordings one after the other onto one page. The page shows
-// each, or refuses it with a sentence; it runs no script of theirs, and still draws. An exception fails the test, too
-// (page.verify).
+// each, or refuses it with a sentence. It runs no script of theirs, and can still draw. An exception fails the test,
+// too (page.verify).
 func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	t.Parallel()
 	_, p := still(t)
@@ -121,8 +121,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	}
 }
 
-// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than the tab has, all
-// only with FULL, and then one that the program made with as many watchers as it accepts.
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than the tab has, all of
+// them only with FULL, and then one that the program made with as many watchers as it accepts.
 func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.lw.gz")

@@ -23,7 +23,7 @@ import (
 )
 
 // runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its
-// watches ask for no bookmarks. Its watches are short, so that the bug shows after seconds instead of an hour.
+// watches request no bookmarks. Its watches are short, so that the bug has effects after seconds instead of an hour.
 func runRelister(t *testing.T, server string) {
 	transport := &http.Transport{}
 	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1,
@@ -81,8 +81,8 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.watchesAsAGuest(t)
 }
 
-// watchesAsAGuest checks that the page shows our own client half on the other program's server half, and makes it watch
-// another resource.
+// watchesAsAGuest checks that the page shows our own client half on the other program's server half, and chooses
+// another resource for it to watch.
 func (p *page) watchesAsAGuest(t *testing.T) {
 	t.Helper()
 	p.run(t, `$("#lens-close").click()`)
@@ -99,7 +99,7 @@ func (p *page) watchesAsAGuest(t *testing.T) {
 	p.until(t, `Number($('[data-text="indexer.n"]').textContent) === 4`)
 }
 
-// crowd is a server of the test's own that serves nothing but pods.
+// crowd is a test server that serves nothing but pods.
 type crowd struct {
 	status atomic.Int64 // the status of every list and watch; 0: success
 	pods   int
@@ -147,8 +147,8 @@ func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestAGuestToldOnThePage checks that the page reports each trouble with a server, and the remedy. Then it watches more
-// pods than the page can name, with FULL a hundred thousand. Finally it stops the server.
+// TestAGuestToldOnThePage checks that the page reports each trouble with a server, and its remedy. Then it watches more
+// pods than the page can name, a hundred thousand with FULL. Finally it stops the server.
 func TestAGuestToldOnThePage(t *testing.T) {
 	t.Parallel()
 	c := &crowd{pods: 5_000, ready: make(chan bool)}

@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// setsOut resolves after the page has received the answer to kubectl's request. It returns the number of frames until
-// the page first showed the change moving, and the state in which the change started.
+// setsOut waits until the page has received the answer to kubectl's request. It returns the number of frames until the
+// page first showed the change moving, and the state in which the change started.
 const setsOut = `new Promise((done) => {
 	let [answered, looked, frames] = [false, 0, 0];
 	const look = () => {
@@ -49,7 +49,7 @@ func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 		Frames int
 		State  string
 	}](t, p, "window.out")
-	// Half a second, at sixty frames a second: a busy machine draws fewer.
+	// That is half a second at sixty frames a second; a busy machine draws fewer.
 	assert.True(t, out.Frames <= 30 && out.State == "travels", "it is %s %d frames after its answer", out.State,
 		out.Frames)
 	p.until(t, `$picture().own.state === "arrived"`)
@@ -70,8 +70,8 @@ func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 	p.becomes(t, "", `$("#own").checkVisibility() ? $("#own").innerText : ""`) // a jump clears the message
 }
 
-// TestAPhoneScrollsAlongWithTheViewersChange follows a pod from kubectl down to the last handler, which lies below the
-// window at first.
+// TestAPhoneScrollsAlongWithTheViewersChange follows a pod from kubectl to the last handler, which is below the window
+// at first.
 func TestAPhoneScrollsAlongWithTheViewersChange(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// stacked returns what is wrong with the stage in a narrow window.
+// stacked returns the faults of the stage in a narrow window.
 const stacked = `(() => {
 	const { scene } = listwatch.stage;
 	const wrong = [];
@@ -67,7 +67,7 @@ func (p *page) tap(t *testing.T, selector string) {
 }
 
 // inSight returns an expression that is true if the names of the chosen stations are in sight above over, an element at
-// the lower edge. Names that would not fit there do not count.
+// the lower edge. Names that would not fit do not count.
 func inSight(stations, over string) string {
 	return fmt.Sprintf(`(() => {
 		const titles = $$(%q).map((el) => el.querySelector(".title").getBoundingClientRect());

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// contradictions takes a picture (listwatch.picture()) and returns the facts in it that exclude each other.
+// contradictions takes a picture (listwatch.picture()) and returns the facts in it that contradict each other.
 const contradictions = `(p) => {
 	const found = [];
 	if (p.banner.seq > p.cursor) found.push("the banner is of record " + p.banner.seq);
@@ -42,8 +42,8 @@ const contradictions = `(p) => {
 	return found.map((what) => "at " + p.cursor + " (" + p.mode + "): " + what);
 }`
 
-// numbers compares the numbers on the stage with a fold of the test's own at the cursor, as the page's may be ahead of
-// it.
+// numbers compares the numbers on the stage with the test's own fold at the cursor, because the page's fold may be
+// ahead of it.
 const numbers = `() => {
 	const { player, stage: { fold } } = listwatch;
 	const cursor = Number(document.body.dataset.seq);
@@ -84,7 +84,7 @@ func (p *page) watchPicture(t *testing.T, n int, checks string) (found []string,
 	return found, moving
 }
 
-// TestThePictureNeverContradictsItself looks at eight hundred frames, two thousand with FULL: live at four rates,
+// TestThePictureNeverContradictsItself looks at eight hundred frames, or two thousand with FULL: live at four rates,
 // frozen, scrubbed, in a replay, and while the world is held.
 func TestThePictureNeverContradictsItself(t *testing.T) {
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 	looks("held")
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
-	p.sameAsServer(t, v) // it got sums of ten thousand a second
+	p.sameAsServer(t, v) // it got sums of ten thousand changes a second
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
@@ -139,7 +139,7 @@ func (p *page) caughtUp(t *testing.T, v *viz) {
 	})
 }
 
-// findsWhatIsWrong tests contradictions with pictures that have one fault each.
+// findsWhatIsWrong tests contradictions with pictures, each of which has one fault.
 func (p *page) findsWhatIsWrong(t *testing.T) {
 	t.Helper()
 	const good = `{
@@ -173,9 +173,9 @@ func (p *page) findsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsFollowed creates a pod with the button, and others with kubectl. The page follows a change of its
-// own rather than one that it only saw, and a clicked row until the next click. Change and Delete act on the followed
-// object, and a list keeps its keys.
+// TestWhatIsWrittenIsFollowed creates a pod with the button, and others with kubectl. The page prefers to follow its
+// own change over one that it only saw, and follows a clicked row until the next click. Change and Delete act on the
+// followed object, and a list keeps its keys.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
@@ -230,7 +230,7 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 }
 
 // TestTokensStandInTheirCellsInAPlaceOfAnyShape uses a figure of the book and the film's page, whose proportions differ
-// from the stage's. Tokens must be drawn in their cells there, too, or not at all.
+// from the stage's. There, too, tokens must be drawn in their cells, or not at all.
 func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -272,8 +272,8 @@ func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	}
 }
 
-// TestNothingIsCutInTheDefaultView looks at the demo under traffic, with versions of six digits: every name and every
-// version is whole, even in a ring of few cells.
+// TestNothingIsCutInTheDefaultView looks at the demo under traffic, with versions of six digits. Every name and every
+// version must be whole, even in a ring of few cells.
 func TestNothingIsCutInTheDefaultView(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -301,7 +301,7 @@ func TestNothingIsCutInTheDefaultView(t *testing.T) {
 	})()`)
 }
 
-// whole returns what is wrong with the stage at a level of detail: a cut stage, small or overlapping texts, or a wrong
+// whole returns the faults of the stage at a level of detail: a cut stage, small or overlapping texts, or a wrong
 // number of names.
 const whole = `(async (level, names, fits) => {
 	await $frames(6);
@@ -327,7 +327,7 @@ const whole = `(async (level, names, fits) => {
 	return wrong;
 })(%q, %d, %v)`
 
-// level returns the level of detail, the visible parts that only the level all shows, whether the names for outsiders
+// level returns the level of detail, the visible parts that only the level "all" shows, whether the names for outsiders
 // are there, and the address's detail parameter.
 const level = `(() => {
 	const of = { lock: "[data-lock]", budget: "#battery", goroutine: ".role", hand: "#hand-end" };

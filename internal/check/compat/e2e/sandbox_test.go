@@ -77,7 +77,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	}
 	for _, step := range steps {
 		from := evaluate[int](t, p, "listwatch.player.head")
-		// The glyph may still be about to appear.
+		// The glyph may not have appeared yet.
 		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`)
 		point, words, _ := strings.Cut(step.effect, " ")
 		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1)
@@ -93,7 +93,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	assert.True(t, state.Traffic.Rate == 0 && len(state.Handlers) == 1, "after the reset: %+v", state)
 }
 
-// switches goes back to an older dispatcher and an older etcd, and then resets. The stage shows each new run unasked.
+// switches goes back to an older dispatcher and an older etcd, and then resets. The stage shows each new run by itself.
 func (p *page) switches(t *testing.T, v *viz) {
 	t.Helper()
 	const run = "listwatch.stage.shown.log"
@@ -124,7 +124,7 @@ func choose(selector, value string) string {
 		`const el = $(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
 }
 
-// promises checks that none of the ten rules is broken after all that.
+// promises checks that none of the ten rules was broken during the test.
 func (p *page) promises(t *testing.T) {
 	t.Helper()
 	p.click(t, "#open-promises")
@@ -132,7 +132,7 @@ func (p *page) promises(t *testing.T) {
 	p.is(t, "", "broken", `$$("#promises li.broken").map((el) => el.textContent).join()`)
 }
 
-// handsOnStage returns what is wrong with the hands that a viewer can reach: their size, or the words of their ghosts.
+// handsOnStage returns the faults of the hands that a viewer can reach: their size, or the words of their ghosts.
 const handsOnStage = `(async (least) => {
 	const wrong = [];
 	const hands = $$(".grip").filter((el) => el.checkVisibility({ visibilityProperty: true }));
@@ -210,7 +210,8 @@ func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 
 	p.is(t, "none", "the hand of a refused knob is shown as", `($("#knob-etcd").id = "", // it is not renewed any more
 		$('#knobs [data-knob="etcd.restart"]').disabled = true,
-		listwatch.stage.scene.stale = true, await $frames(3), getComputedStyle($('[data-hand="etcd.restart"]')).display)`)
+		listwatch.stage.scene.stale = true, await $frames(3),
+		getComputedStyle($('[data-hand="etcd.restart"]')).display)`)
 	p.run(t, `document.body.dataset.laid = "true"`)
 	p.none(t, "in a recording", handsOnStage+`(0)`)
 	p.run(t, `delete document.body.dataset.laid, document.body.dataset.detail = "names"`)
@@ -232,8 +233,8 @@ func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 	p.until(t, `listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq)
 }
 
-// brokenRecording writes a recording in which a watcher is sent one event twice. It returns the number of the second of
-// these records.
+// brokenRecording writes a recording in which a watcher is sent one event twice. It returns the number of the second
+// such record.
 func brokenRecording(t *testing.T) (name string, seq int) {
 	t.Helper()
 	var r reel

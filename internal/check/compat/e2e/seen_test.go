@@ -85,7 +85,7 @@ const telling = `async (id, beat, without, to) => {
 	return true;
 }`
 
-// besides lists, by story and beat, texts that a story's picture must show besides its point, and after "!" texts that
+// besides lists, by story and beat, texts that a story's picture must show besides its point and, after "!", texts that
 // it must not show.
 var besides = map[string]string{
 	"watch-list 2":     "of list",
@@ -111,8 +111,8 @@ var besides = map[string]string{
 	"selector 4":       "POST|409",
 }
 
-// says returns the entries of besides that are not true at a beat. A text that must not be there
-// may be in a dimmed station.
+// says returns the entries of besides that are wrong at a beat. A text that must not be there may be in a dimmed
+// station.
 func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	t.Helper()
 	seen := evaluate[[]string](t, p, `$$(".scenery text").filter((el) => el.checkVisibility({ opacityProperty: true,
@@ -128,7 +128,7 @@ func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	return wrong
 }
 
-// inTurn takes the names of a beat's lanes, the lowest first. It returns two whose order differs from an earlier
+// inTurn takes the names of a beat's lanes, the lowest first. It returns two names whose order differs from an earlier
 // beat's, or "". above collects the orders of all beats so far.
 func inTurn(above map[[2]string]bool, names []string) string {
 	for i, first := range names {
@@ -143,14 +143,15 @@ func inTurn(above map[[2]string]bool, names []string) string {
 }
 
 const lanes = `$$("#watchers .lane:not(.over) > .name, #cast .bare > .name").map((el) => (
-	[el.getBoundingClientRect().top, el.textContent.replace(" · closed", "")])).sort(([a], [b]) => b - a).map(([, name]) => name)`
+	[el.getBoundingClientRect().top, el.textContent.replace(" · closed", "")])).sort(([a], [b]) => b - a)
+	.map(([, name]) => name)`
 
 var reduced = look{"reduced", 1440, 900, "light", "reduce"} // no motion
 
 // TestEveryStorysPictureShowsItsPoint checks each beat of each story. At rest its picture must show the beat's point:
-// on the screen, lit, large enough and not covered. At each story's last beat, with FULL at all, the point must vanish
-// without the record behind it. The beat's stations are lit, the picture does not contradict itself or the beat, and
-// the lanes keep their order, the story's clients first. With FULL no texts overlap in any window.
+// on the screen, lit, large enough and not covered. At each story's last beat, or at all beats with FULL, the point
+// must vanish if the record behind it is missing. The beat's stations are lit, the picture does not contradict itself
+// or the beat, and the lanes keep their order, the story's clients first. With FULL no texts overlap in any window.
 func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -166,7 +167,7 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 			}
 		})
 	}
-	// A beat that plays in no time does not show the change that its predecessor left.
+	// A beat that plays in no time must not show the change that the previous beat left.
 	p.tokens(t, all, "fail-over", 1, `await listwatch.player.playTo(%d, { within: 1 })`, "fail-over-a in store")
 	p.tokens(t, all, "two-queues", 3, ``, "two-queues-b in fifo") // after a queue was emptied
 }

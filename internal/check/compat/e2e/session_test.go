@@ -52,7 +52,7 @@ func (p *page) stands(t *testing.T, what string, fits func(m moment) bool) (m mo
 	return m
 }
 
-// hashOf returns eight hexadecimal digits: the same for pictures, or their JSON, that differ only in the order of keys.
+// hashOf returns eight hexadecimal digits, the same for pictures, or their JSON, that differ only in the order of keys.
 func hashOf(t *testing.T, picture any) string {
 	t.Helper()
 	var tree any
@@ -87,8 +87,8 @@ func (v *viz) busy(t *testing.T, n uint64) {
 	}
 }
 
-// TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture freezes the page, slows it down, and makes it live again.
-// Slowed down, the page replays from where it is and goes on as records come. A live page is at the end.
+// TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture freezes the page, slows it down, and makes it live again. When
+// slowed down, the page replays from its cursor on, and continues as records arrive. A live page is at the end.
 func TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -134,8 +134,8 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
-// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program under the page. The page's next record belongs to
-// a log that no longer exists, which the feed reports like a record that has left the log.
+// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program that a page uses. The page's next record belongs
+// to a log that no longer exists, which the feed reports like a record that has left the log.
 func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	t.Parallel()
 	first := startViz(t, "-demo=false", "-controllers=false")

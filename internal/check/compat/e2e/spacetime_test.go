@@ -43,8 +43,8 @@ func (p *page) spaceTimeAt(t *testing.T, cursor uint64) (s spacetime) {
 	return s
 }
 
-// hasty is a recording in which each receiver reports a hand-over before its sender does. It has more goroutines than
-// the view has lines.
+// hasty is a recording in which each receiver reports a hand-over before its sender. It has more goroutines than the
+// view has lines.
 func hasty() (r reel) {
 	r.add(probe.WatchChanOpened, "etcd3-1", 9)
 	for i := range 30 {
@@ -64,7 +64,7 @@ func hasty() (r reel) {
 	return r
 }
 
-// TestTheSpaceTimeViewHasRoomForSomeLines replays hasty: eighty columns, 30 lines, and arrows that point back.
+// TestTheSpaceTimeViewHasRoomForSomeLines replays hasty: it expects eighty columns, 30 lines, and backward arrows.
 func TestTheSpaceTimeViewHasRoomForSomeLines(t *testing.T) {
 	t.Parallel()
 	records := hasty()

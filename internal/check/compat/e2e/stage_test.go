@@ -16,7 +16,7 @@ type inspected struct {
 	Open                   bool
 	Title, Tab, Words      string
 	Point, File, Line, Lit string   // the code leaf's; Lit is the number of the lit line
-	Breaks                 []string // the texts that its three copy buttons for breakpoints copy
+	Breaks                 []string // the texts that its three copy buttons for breakpoints put on the clipboard
 }
 
 const readInspector = `(() => {
@@ -43,8 +43,8 @@ func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) ins
 	return seen
 }
 
-// TestTheStreamNamesTheSlow lets, under a thousand changes a second, a client stop reading and a handler take 20 ms for
-// each call: the stage says of both how far they are behind.
+// TestTheStreamNamesTheSlow runs a thousand changes a second, with a client that stops reading and a handler that takes
+// 20 ms for each call: the stage shows how far both are behind.
 func TestTheStreamNamesTheSlow(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -100,7 +100,7 @@ func everyStationOpens(t *testing.T, p *page) {
 	p.until(t, `$("#inspector h2").textContent.startsWith("input of w")`)
 }
 
-// codeMoves steps over records of several stations: each lights the line that reported it, in whichever file.
+// codeMoves steps over records of several stations. Each step lights the line that reported the record, in any file.
 func codeMoves(t *testing.T, p *page) {
 	p.click(t, "#tab-code")
 	p.run(t, `const { tape, head } = listwatch.player;
@@ -203,7 +203,7 @@ func ringIsReadable(t *testing.T, p *page) {
 	})()`)
 }
 
-// clientsHaveTheirNames reads the page's sentences on copied events: they name the client instead of numbering it.
+// clientsHaveTheirNames reads the page's sentences about copied events: they name the client, and not its number.
 func clientsHaveTheirNames(t *testing.T, p *page) {
 	p.is(t, "true", "the clients are called by their names", `await (async () => {
 		const { head, tape } = listwatch.player;

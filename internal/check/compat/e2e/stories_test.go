@@ -74,8 +74,8 @@ func (s *told) holds(t *testing.T, beat int, phase string, cursor uint64, r rest
 }
 
 // TestAStoryIsToldByKeyboard goes through the first story from a link, as a viewer who wants no motion: each beat ends
-// at once. Then it goes back one beat, and by another link to the last. viz/beatplayer_test.go tests how it goes on,
-// and viz/stories how long a story takes.
+// at once. Then it goes back one beat, and by another link to the last. viz/beatplayer_test.go tests auto-play, and
+// viz/stories how long a story takes.
 func TestAStoryIsToldByKeyboard(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -119,9 +119,9 @@ func TestAStoryIsToldByKeyboard(t *testing.T) {
 		listwatch.player.head === 1`)
 }
 
-// TestAStoryIsPlayedLiveAndTold plays two stories on the machine. A link alone does not start the machine, only the
-// viewer's next step does, and another visitor's page stays live. The second story's run lacks a beat, so the page
-// replays the recording instead.
+// TestAStoryIsPlayedLiveAndTold plays two stories on the machine. A link alone does not start the machine; only the
+// viewer's next step does. Another visitor's page stays live. The second story's run lacks a beat, so the page replays
+// the recording instead.
 func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -147,7 +147,7 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	p.until(t, state+`.includes("the machine's run")`)
 	other.is(t, ",live,live", "what another page shows",
 		`[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`)
-	p.navigate(t, v.URL) // a page that does not go on automatically
+	p.navigate(t, v.URL) // this page does not go on automatically
 	p.live(t, v)
 
 	p.run(t, `const fetched = window.fetch;

@@ -25,7 +25,7 @@ import (
 
 const (
 	soak = 10 * time.Minute
-	// fills is how many bytes the renderer may grow by after the first minute of the demo, a fortieth of its size. The
+	// fills is by how many bytes the renderer may grow after the first minute of the demo: a fortieth of its size. The
 	// log and the page's tape are full after four minutes: two megabytes in Go with its garbage, half of one in the
 	// page. Chromium's layout heap keeps partly filled pages: three. We saw 5 in all, 8 on a busy machine; readings
 	// differ by two from one minute to the next.
@@ -69,8 +69,8 @@ func TestATabStaysSmall(t *testing.T) {
 
 var resident = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
 
-// renderer returns the resident memory of the largest renderer process, the page's with its Worker, in bytes: the least
-// of some readings after collecting the garbage of both and dropping the browser's caches.
+// renderer returns the resident memory, in bytes, of the largest renderer process, which has the page and its Worker:
+// the least of some readings after collecting the garbage of both and dropping the browser's caches.
 func (p *page) renderer(t *testing.T) int {
 	t.Helper()
 	least := math.MaxInt

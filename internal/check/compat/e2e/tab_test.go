@@ -48,8 +48,8 @@ func served(t *testing.T, dir string) string {
 	return server.URL
 }
 
-// ours gives the tests the machine's Worker as machine. Messages can block the Worker for some ms, or collect its
-// garbage.
+// ours gives the tests access to the machine's Worker as machine. Messages can block the Worker for some ms, or collect
+// its garbage.
 const ours = `{
 	const [Own, Text] = [Worker, Blob];
 	const stall = 'addEventListener("message", ({ data }) => { const end = performance.now() + (data?.stall ?? 0);' +
@@ -76,7 +76,7 @@ func (p *page) runs(t *testing.T, base string) {
 	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
 }
 
-// arrives waits until the page of the machine in its tab has replaced the page before it. Evaluations fail while that
+// arrives waits until the page of the machine in its tab has replaced the previous page. Evaluations fail while that
 // page unloads.
 func (p *page) arrives(t *testing.T) {
 	t.Helper()
@@ -204,8 +204,8 @@ func TestATabHasALife(t *testing.T) {
 }
 
 // TestAReaderInATabThatReadsNothingIsEvicted opens a watch from the page and leaves its answer unread. The page
-// receives no more than it granted room for, the server closes the watch, and Go keeps to its memory while the changes
-// go on.
+// receives no more than it has granted room for, the server closes the watch, and Go keeps to its memory limit while
+// the changes go on.
 func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
 	t.Parallel()
 	p := openPage(t, "about:blank")

@@ -64,7 +64,7 @@ func still(t testing.TB) (*viz, *page) {
 }
 
 // live waits until the page's feed is open and the page shows the newest record at the time of the call. The server
-// draws the first picture, so the attributes alone do not prove that the page is awake.
+// renders the page's first attributes, so these alone do not prove that the page's script runs.
 func (p *page) live(t testing.TB, v *viz) {
 	t.Helper()
 	p.until(t, `$("#mode").dataset.state === "live" && Number(document.body.dataset.seq) >= %d`, v.seq(t))

@@ -25,13 +25,13 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
 	p := openPage(t, "about:blank")
-	p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL)) // a first visit, the tour not switched off
+	p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL)) // a first visit, with the tour not switched off
 	p.until(t, `document.documentElement.dataset.first === "asks" && document.activeElement.id === "tour-start"`)
 	p.press(t, kb.Enter)
 	for beat := 1; beat <= 12; beat++ {
 		if beat == 6 {
 			p.rests(t, beat, "ready")
-			p.press(t, "2") // the right guess: no, the others do not wait
+			p.press(t, "2") // the right guess is: no, the others do not wait
 		}
 		at := p.rests(t, beat, "rests")
 		assert.True(t, at.Story == "tour" && at.Beats == "12" && len(at.Found) == 0, "beat %d: %+v", beat, at)
@@ -40,13 +40,14 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		p.press(t, kb.ArrowRight)
 	}
 	p.is(t, "right", "the guess", `$("#story section[data-beat='6']").dataset.verdict`)
-	p.is(t, "true", "at the end all stations are named", `$$(".station").every((el) => el.classList.contains("reached"))`)
+	p.is(t, "true", "at the end all stations are named",
+		`$$(".station").every((el) => el.classList.contains("reached"))`)
 	p.press(t, kb.Escape)
 	p.until(t, `!document.body.dataset.story && listwatch.player.mode === "live"`)
 }
 
-// TestTheSecondVisitorIsToldTheTourFromTheRecording opens the tour twice: the machine plays one story at a time, and
-// the page reports that.
+// TestTheSecondVisitorIsToldTheTourFromTheRecording opens the tour twice. The machine plays one story at a time, and
+// the page must report that.
 func TestTheSecondVisitorIsToldTheTourFromTheRecording(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

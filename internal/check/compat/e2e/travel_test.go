@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// travelling looks at every frame for so many milliseconds of the stage's clock. It returns impossible pictures of the
-// travelling change, how long each hop took, and how long each change was on its way.
+// travelling looks at every frame for the given number of ms of the stage's clock. It returns impossible pictures of
+// the travelling change, how long each hop took, and how long each change was on its way.
 const travelling = `((lasts) => new Promise((done) => {
 	const { player, picture } = listwatch;
 	const began = player.clock;
@@ -70,7 +70,7 @@ type travel struct {
 	Hops, Ways    []float64 // ms of the stage's clock
 }
 
-// judge checks what holds wherever one change travels.
+// judge checks what must hold wherever one change travels.
 func (s travel) judge(t *testing.T, where string) {
 	t.Helper()
 	for _, wrong := range s.Wrong {
@@ -106,7 +106,7 @@ func TestOneChangeTravels(t *testing.T) {
 	}); })()`
 	burst := watch(14000, tenAtOnce)
 	burst.judge(t, "ten at once")
-	// The viewer made all ten changes. The page sums them from the sixth on.
+	// The viewer made all ten changes, of which the page sums up all after the fifth.
 	assert.True(t, len(burst.Ways) == 5, "of ten changes %d travelled", len(burst.Ways))
 	p.is(t, "5", "changes that are summed", `listwatch.player.own.summed.size`)
 	p.run(t, `listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" })`)
@@ -117,8 +117,8 @@ func TestOneChangeTravels(t *testing.T) {
 		document.elementFromPoint(token.x, token.y).dispatchEvent(new MouseEvent("click", at));
 		return listwatch.follow.key === "default/p3";
 	})()`)
-	// Paused, the page lights the station that holds a token, even if the cursor's record is about another, and draws
-	// the token's path ahead.
+	// While paused, the page lights the station that holds a token, even if the cursor's record is about another
+	// station, and draws the token's path ahead.
 	p.run(t, `await listwatch.player.live(), $("#create-pod").click()`)
 	p.is(t, "true", "the station of a paused token is lit", `await new Promise((done) => {
 		const look = () => {
@@ -136,7 +136,7 @@ func TestOneChangeTravels(t *testing.T) {
 		look();
 	})`)
 	p.run(t, `await listwatch.player.live()`)
-	p.until(t, `listwatch.player.clock > 34000`) // the earlier changes no longer make the stage hurry
+	p.until(t, `listwatch.player.clock > 34000`) // the stage no longer hurries because of the earlier changes
 	one := watch(10_000, `$("#create-pod").click()`)
 	one.judge(t, "live")
 	assert.True(t, len(one.Ways) == 1 && one.Ways[0] >= 3000 && one.Ways[0] <= 9000,
@@ -150,7 +150,7 @@ func TestOneChangeTravels(t *testing.T) {
 	assert.False(t, len(some.Ways) < 2 || len(some.Ways) > 8 || slices.Max(some.Ways) < 1000,
 		"of three changes a second these travelled, for %.0f ms; want a few, each a whole way", some.Ways)
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
-	// Among many watchers, the token splits for those with a lane; the others are dots.
+	// The token splits for the watchers with a lane; the other watchers are dots.
 	for range 200 {
 		post(t, v.URL+"/viz/watchers", map[string]any{"resource": "pods"})
 	}
@@ -172,8 +172,8 @@ func TestOneChangeTravels(t *testing.T) {
 	watch(8000, "1").judge(t, "story")
 }
 
-// standing stops at each record that moves a change on. It returns illegible tokens: one in a queue that does not count
-// it, and a name that covers another name or a text.
+// standing stops at each record that moves a change on. It returns illegible tokens: a token in a queue that does not
+// count it, and a name that covers another name or a text.
 const standing = `(async () => {
 	const { motion, player, stage: { scene, planner } } = listwatch;
 	const frame = () => new Promise(requestAnimationFrame);
@@ -201,7 +201,7 @@ const standing = `(async () => {
 	return named < 50 ? [named + " names were seen"] : wrong;
 })()`
 
-// TestWhatStandsCanBeRead stops one pod's life at every step.
+// TestWhatStandsCanBeRead stops at every step of one pod's life.
 func TestWhatStandsCanBeRead(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

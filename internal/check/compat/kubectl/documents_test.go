@@ -21,7 +21,7 @@ var refused = []string{"application/apply-patch+cbor", "application/cbor", "appl
 	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 
 // TestTheDocumentsAreThoseOfAKubeAPIServer compares the documents in which internal/server/apiserver describes its API
-// with the real server's, limited to the paths and forms that we serve. -update writes the documents, which a new kind
+// with the real server's, limited to the paths and forms that we serve. -update writes the documents, as a new kind
 // requires.
 func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
@@ -45,8 +45,8 @@ func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// trimmed returns a document with only the served paths and what they refer to. version is the name of the field with
-// the document's format.
+// trimmed returns a document with only the served paths and the parts to which they refer. version is the name of the
+// field with the document's format.
 func trimmed(t *testing.T, document, version string) []byte {
 	t.Helper()
 	var whole map[string]any
@@ -102,7 +102,7 @@ func trimmed(t *testing.T, document, version string) []byte {
 	return written
 }
 
-// TestKeptKindsAreThoseOfAKubeAPIServer plays a session with a real kube-apiserver.
+// TestKeptKindsAreThoseOfAKubeAPIServer plays a session on a real kube-apiserver.
 func TestKeptKindsAreThoseOfAKubeAPIServer(t *testing.T) {
 	flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
 	playFile(t, "testdata/apps.txtar", "", program.StartKubectlProxy(t, flags), false)

@@ -61,7 +61,7 @@ var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
 }()
 
 // TestFieldTypesAreThoseOfClientGo compares the field types that server-side apply uses for the served kinds with those
-// of client-go's apply configurations. -update writes them, which a new kind requires.
+// of client-go's apply configurations. -update writes them, as a new kind requires.
 func TestFieldTypesAreThoseOfClientGo(t *testing.T) {
 	folder := require.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output())(t)
 	data := require.Value(os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)),
@@ -198,7 +198,7 @@ func TestTheConsoleOffersWhatKubectlSends(t *testing.T) {
 		"go test ./kubectl -run TestTheConsole -update", file)
 }
 
-// volatile lists what differs from run to run, and the words that replace it.
+// volatile lists patterns that match different texts in each run, and the words that replace them.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	word    string
@@ -249,8 +249,8 @@ var (
 	columnStart = regexp.MustCompile(` {2,}(\S)`)
 )
 
-// realign lays out a table again, up to an empty line, with equally long ages, as the columns' widths depend on how
-// long the test takes. It leaves a table alone if a line does not keep to the columns, as in a watch.
+// realign lays out a table again, up to an empty line, with equally long ages, because the widths of columns depend on
+// how long the test takes. It leaves a table alone if a line does not fit its columns, as in a watch.
 func realign(lines []string) {
 	starts := []int{0}
 	for _, gap := range columnStart.FindAllStringIndex(lines[0], -1) {
@@ -295,7 +295,7 @@ var dialects = []struct {
 	{regexp.MustCompile(`( deleted) from \S+ namespace`), "$1"}, // since 1.34
 	{regexp.MustCompile(`(?m)^ *Kube-Proxy Version:.*\n`), ""},  // until 1.32
 	{regexp.MustCompile(`\n+(\nBinaryData\n)`), "$1"},           // 1.27 and later print one more empty line
-	// A connection that cannot be upgraded.
+	// The refusal to upgrade a connection.
 	{regexp.MustCompile(`(! error: error upgrading connection: )unable to upgrade connection: `), "$1"},
 	{regexp.MustCompile(`! error: unable to upgrade connection(: the server could not find)`), "! Error from server " +
 		"(NotFound)$1"},
@@ -327,17 +327,17 @@ func alike(output string) string {
 	return text
 }
 
-// asOpenAPIv2 makes kubectl explain as until 1.26, which had no other way and no such flag.
+// asOpenAPIv2 makes kubectl explain as it did until 1.26, which had no other way and no such flag.
 const asOpenAPIv2 = " --output=plaintext-openapiv2"
 
-// knowsOpenAPIv3 reports whether a kubectl has that flag.
+// knowsOpenAPIv3 reports whether a kubectl has the flag of asOpenAPIv2.
 func knowsOpenAPIv3(t *testing.T, binary string) bool {
 	t.Helper()
 	help := require.Value(exec.Command(binary, "explain", "--help").Output())(t)
 	return strings.Contains(string(help), asOpenAPIv2[:len(" --output=")])
 }
 
-// spoken returns a command for a kubectl that explains by OpenAPI v2 alone. ok is false if there is none: the sessions
+// spoken returns a command for a kubectl that explains only by OpenAPI v2. ok is false if there is none: the sessions
 // contain each explanation in both ways.
 func spoken(command string) (_ string, ok bool) {
 	plain := strings.Replace(command, asOpenAPIv2, "", 1)

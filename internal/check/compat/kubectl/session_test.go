@@ -27,7 +27,7 @@ var (
 	server = flag.String("server", "", "play the sessions at the kube-apiserver with this address, not at the program")
 )
 
-// patience is how long the tests wait for what must happen.
+// patience is the longest that the tests wait for an expected event.
 const patience = 30 * time.Second
 
 // TestSessions plays every session with today's kubectl and with one given by -kubectl, and two sessions through the
@@ -35,7 +35,7 @@ const patience = 30 * time.Second
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.True(t, err == nil && len(files) != 0, "no sessions: %v", err)
-	// Build before any session: a compiler would take the processors from running sessions.
+	// Build before any session: a compiler would take processor time from running sessions.
 	require.NoError(t, program.Build())
 	full := os.Getenv("FULL") != ""
 	for _, file := range files {
@@ -108,7 +108,7 @@ func playFile(t *testing.T, file, binary, server string, lens bool) {
 // session is one terminal, with the program that its commands use.
 type session struct {
 	t       *testing.T
-	binary  string // the kubectl; "": the one that program builds
+	binary  string // the kubectl; "": the one that package program builds
 	server  string // the address of a kube-apiserver; "": the program's
 	lens    bool   // whether a lens is between kubectl and the program
 	dir     string // working folder, with the files of the session

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Play is what is drawn in each frame of a play, in the order of the drawing.
+// Play is the drawing in each frame of a play, in the order of drawing.
 type Play struct {
 	Frames [][]struct {
 		Look
@@ -25,12 +25,12 @@ type Look struct {
 	Body int // index into Bodies
 }
 
-// SVG returns a picture that repeats a play every six seconds, and without motion shows its end.
+// SVG returns a picture that repeats a play every six seconds. Without motion, the picture shows the play's end.
 func SVG(title string, play *Play) string {
 	var order []Look
 	places := map[Look][]string{} // by frame; "": not drawn
 	for i, frame := range play.Frames {
-		next := 0 // the place in order after the item before
+		next := 0 // the place in order after the previous item
 		for _, item := range frame {
 			if places[item.Look] == nil {
 				places[item.Look] = make([]string, len(play.Frames))

@@ -19,7 +19,7 @@ import (
 )
 
 // table has the rows. A row is a folder, the symbol or script to change, and the test that must then fail. Below it are
-// a text that occurs there once, and its replacement.
+// a text that occurs once in that symbol, and its replacement.
 //
 //go:embed table.txt
 var table string
@@ -103,8 +103,8 @@ func (m mutation) find() (file string, text []byte, from, to int, err error) {
 	return filepath.Join(m.dir, declared.File.Path), declared.File.Src, from, to, err
 }
 
-// caught runs the test with the mutated file in place of the original. The compiler gets an overlay. For scripts, which
-// the test reads itself, caught changes a copy of git's files.
+// caught runs the test with the mutated file in place of the original. For Go, the compiler gets an overlay. For
+// scripts, which the test reads itself, caught changes a copy of git's files.
 func (m mutation) caught(t *testing.T, file string, text []byte) {
 	dir, overlay := t.TempDir(), ""
 	if filepath.Ext(file) == ".go" {

@@ -47,7 +47,7 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// await waits for the end of the process and kills what is left of its group.
+// await waits for the end of the process, and kills the rest of its group.
 func (p *Process) await() {
 	_ = p.Cmd.Wait() // the exit code is read from ProcessState
 	// Kill the group at once: while a member is left, its number cannot pass to strangers.
@@ -68,7 +68,7 @@ func (p *Process) Kill() {
 // killGroup kills every process of the group that the process leads or led.
 func (p *Process) killGroup() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL) }
 
-// ExitCode waits at most within for the end of the process and returns its exit status.
+// ExitCode waits for the end of the process, at most for within, and returns its exit status.
 func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	tb.Helper()
 	select {
@@ -80,7 +80,7 @@ func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	return p.Cmd.ProcessState.ExitCode()
 }
 
-// Interrupt sends the signal that Ctrl-C sends.
+// Interrupt sends the same signal as Ctrl-C.
 func (p *Process) Interrupt(tb testing.TB) {
 	tb.Helper()
 	require.NoError(tb, p.Cmd.Process.Signal(os.Interrupt), "interrupt %s", p.Cmd)

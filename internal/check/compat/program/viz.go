@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits every wait, even on a busy machine. cmd/viz tests in a bubble's time how soon the program is ready
-// and ends.
+// HangsAfter limits every wait, even on a busy machine. cmd/viz tests in a bubble how soon the program is ready and
+// ends.
 const HangsAfter = 5 * time.Minute
 
 // Viz is the running program.
@@ -133,7 +133,7 @@ func StartEtcd(tb testing.TB) *Etcd {
 }
 
 // StartKubeAPIServer starts the real kube-apiserver on an etcd, and returns the flags for kubectl. The server ends with
-// the test and is ready soon, but not yet.
+// the test. It is not ready yet, but soon will be.
 func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	tb.Helper()
 	const token = "s3cret"
@@ -151,8 +151,8 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC",
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
-		// No controller here creates the service accounts that the one plugin needs, or removes the taints that the
-		// other sets.
+		// No controller here creates the service accounts that one plugin needs, or removes the taints that the other
+		// sets.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
 	tb.Cleanup(func() {
 		if tb.Failed() {

@@ -90,8 +90,8 @@ func (s *session) wants(text string) {
 	})
 }
 
-// endOf returns the end of a text in delve's output, or -1 if it is not there yet. A number must have its own line, as
-// addresses, versions and names are full of digits.
+// endOf returns the end of a text in delve's output, or -1 if it is not there yet. A number must have its own line,
+// because addresses, versions and names are full of digits.
 func endOf(shown, text string) int {
 	pattern := regexp.QuoteMeta(text)
 	if _, err := strconv.Atoi(text); err == nil {
@@ -158,7 +158,7 @@ func (s *session) understood() {
 }
 
 // TestVSCodeLaunchesARecipe launches a recipe as launch.json describes it: delve builds the recipe's package, and stops
-// first where the recipe does. All recipes are described in the same form.
+// first at the recipe's first stop. All recipes are described in the same form.
 func TestVSCodeLaunchesARecipe(t *testing.T) {
 	t.Parallel()
 	all := recipes(t)
@@ -171,7 +171,7 @@ func TestVSCodeLaunchesARecipe(t *testing.T) {
 	e.does("disconnect", map[string]any{"terminateDebuggee": true}, "disconnect")
 }
 
-// TestVSCodeAttaches attaches to a running program, which goes on when the editor leaves.
+// TestVSCodeAttaches attaches to a running program, which continues when the editor leaves.
 func TestVSCodeAttaches(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t, "-demo=false", "-controllers=false")
@@ -222,7 +222,7 @@ func newEditor(t *testing.T) *editor {
 		return listens != nil, delve.Stdout.String() + delve.Stderr.String()
 	})
 	conn := require.Value(net.Dial("tcp", listens[1]))(t)
-	t.Cleanup(func() { // delve ends what it has launched when its client leaves
+	t.Cleanup(func() { // when its client leaves, delve ends what it has launched
 		_ = conn.Close()
 		<-delve.Done
 	})

@@ -44,7 +44,7 @@ func TestEveryGuideEndsGreen(t *testing.T) {
 	require.True(t, guides >= 6, "docs/CONTRIBUTING.md has %d guides that end with commands", guides)
 }
 
-// copyOfTheTree returns a folder with git's files of the tree, as a repository of its own.
+// copyOfTheTree returns a folder with the files that git tracks, as a repository of its own.
 func copyOfTheTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

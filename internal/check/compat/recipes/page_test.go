@@ -45,8 +45,8 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine matches the first word of a command that a reader would type. No test would run such a line in a block
-// that is not a console.
+// commandLine matches the first word of a command that a reader would type. In a block that is not a console, no test
+// would run such a line.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
 // pages reads every document for readers.
@@ -115,7 +115,7 @@ func (p *page) steps(t *testing.T, from, to int) []step {
 	return all
 }
 
-// matches reports whether lines match want. In a wanted line … matches any text; alone on its line, any lines.
+// matches reports whether lines match want. A wanted … matches any text, or any lines if it is alone on its line.
 func matches(want, lines []string) bool {
 	switch {
 	case len(want) == 0:

@@ -79,13 +79,13 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	}
 }
 
-// unharmed are points that a program reports if a stop has done harm.
+// unharmed are points that a program reports only if a stop has harmed it.
 var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
 	"WatchChanError", "CacherNotReady"}
 
 // TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod.
-// While kubectl waits, the program is stopped at a breakpoint in etcd for longer than etcd itself would wait; kubectl
-// must not notice, nor any watcher, stream or reflector.
+// While kubectl waits, the program is stopped at a breakpoint in etcd for longer than etcd itself would wait. This must
+// not affect kubectl, nor any watcher, stream or reflector.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	t.Parallel()
 	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
@@ -109,7 +109,7 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 				"=> > [apply] ",
 			})
 			stops++
-			time.Sleep(*stay) // the stop that the test is about
+			time.Sleep(*stay) // the stop that this test is about
 			s.types("clear apply")
 		case everywhere && strings.HasPrefix(line, "=> > ["):
 			stops++

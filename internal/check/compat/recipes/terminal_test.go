@@ -39,8 +39,8 @@ var (
 	version    = regexp.MustCompile(`\bat (\d+)\b`)
 )
 
-// terminal runs a page's commands: one shell, and beside it a program and other commands that do not end, each as in a
-// terminal of its own.
+// terminal runs a page's commands in one shell, and beside it a program and other commands that do not end, each as in
+// a terminal of its own.
 type terminal struct {
 	t       *testing.T
 	dir     string
@@ -131,7 +131,7 @@ func (x *terminal) startsNow() {
 	x.starts = nil
 }
 
-// knowsFlags runs the program with the flags and -h: it would refuse an unknown flag before it prints its help.
+// knowsFlags runs the program with the flags and -h: the program refuses an unknown flag before it prints its help.
 func (x *terminal) knowsFlags(flags []string) {
 	x.t.Helper()
 	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)
@@ -155,7 +155,7 @@ func (x *terminal) startProxy(s *step) {
 	}
 }
 
-// addressed replaces the written addresses by the actual ones in a command, and the reader's version by the newest.
+// addressed replaces the written addresses in a command by the actual ones, and the reader's version by the newest.
 func (x *terminal) addressed(command string) string {
 	if x.version != "" {
 		command = ownVersion.ReplaceAllString(command, "rv="+x.version)
@@ -217,7 +217,7 @@ func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
 	var code int
 	var said []string
-	if startsViz.MatchString(command) && !everywhere { // uses the binary that is built already
+	if startsViz.MatchString(command) && !everywhere { // runs the binary that is built already
 		viz, _ := program.VizCommand(x.t)
 		command = strings.Replace(command, "go run ./cmd/viz", viz.Path, 1)
 	}
@@ -237,7 +237,7 @@ func (x *terminal) toItsEnd(s *step, command string) {
 	x.differs(s, code, said)
 }
 
-// leaveOpen starts a command that does not end. It waits until the server reports a watch as opened.
+// leaveOpen starts a command that does not end, and waits until the server reports its watch as opened.
 func (x *terminal) leaveOpen(s *step, command string) {
 	x.t.Helper()
 	counts := x.serving != nil && watches.MatchString(command)
@@ -262,7 +262,7 @@ func (x *terminal) guests() (n int) {
 	x.serving.Get(x.t, "/viz/records?point=WireOpened", &log)
 	for _, r := range log.Records {
 		agent := r.Texts["agent"]
-		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // ignores the program's kubelet
+		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // leaves out the program's kubelet
 			n++
 		}
 	}

@@ -36,8 +36,8 @@ func TestEveryQuestionHasItsAnswer(t *testing.T) {
 	assert.Equal(t, len(asked), strings.Count(answers, "*Proof:*"), "answers")
 }
 
-// TestThePagesNameWhatThereIs expects metrics of this program in code font, and metrics that only upstream has in
-// italics.
+// TestThePagesNameWhatThereIs checks that metrics in code font are this program's, and those in italics only
+// upstream's.
 func TestThePagesNameWhatThereIs(t *testing.T) {
 	metrics := read(t, "chapters/06-cacher/metrics.go") + read(t, "chapters/09-listwatch/metrics.go") +
 		read(t, "internal/server/apiserver/apiserver.go")
@@ -62,7 +62,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 	proofs := regexp.MustCompile(`(?s)\*Proof:\*.*?\n\n`).FindAllString(workshop, -1)
 	for _, each := range []struct {
 		page, name string // a pattern of a name, as the page writes it
-		least      int    // the number of names that the page has at least
+		least      int    // the least number of names that the page must have
 		exists     func(name string) bool
 	}{
 		{workshop, `(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`, 3, isStory},

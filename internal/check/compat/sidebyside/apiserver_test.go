@@ -18,7 +18,7 @@ import (
 )
 
 // apiServer is a small API server for the pods of namespace default. A reflector cannot distinguish it from a real one.
-// The test can order any fault, and read the requests.
+// The test can inject any fault, and read the requests.
 type apiServer struct {
 	mu       sync.Mutex
 	cond     sync.Cond // on mu: signals any change
@@ -83,8 +83,8 @@ func (s *apiServer) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with a last word, and writes words while no watch is open. With compact, no watch can see these
-// writes any more.
+// cut ends all watches with a last word, and writes words while no watch is open. With compact, no watch can receive
+// these writes later.
 func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.cond.Broadcast()
 }
 
-// hold makes watches hold back events until the next call with false.
+// hold makes watches hold back events until it is called with false.
 func (s *apiServer) hold(holding bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

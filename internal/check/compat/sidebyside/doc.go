@@ -1,9 +1,9 @@
-// Package sidebyside compares this project with what it rewrites: k8s.io/apiserver and client-go, at the versions in
-// go.mod.
+// Package sidebyside compares this project with the code that it rewrites: k8s.io/apiserver and client-go, at the
+// versions in go.mod.
 //
 // Our server half and apiserver's run over one embedded etcd and the same keys, or over one stream of events. In
-// watches, lists and gets of all variants the types and order of events, names, resource versions, bookmarks, status
-// codes and reasons must be the same, and the versions at which watches can start. A table lists intended differences,
+// watches, lists and gets of all variants, both must agree on the types and order of events, names, resource versions,
+// bookmarks, status codes and reasons, and the versions at which watches can start. A table lists intended differences,
 // and the test checks both sides of them. Keys, the Accept header, and the names and labels of metrics are compared,
 // too.
 //

@@ -48,7 +48,7 @@ func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
 		}
 		return describePod("", pod)
 	}
-	var asked sync.WaitGroup // concurrent, as some wait three seconds for a version that never comes
+	var asked sync.WaitGroup // concurrent, because some wait three seconds for a version that never comes
 	for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
 		p.theirStore}} {
 		for _, version := range v.names() {
@@ -158,8 +158,8 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	q := query{rv: v["now"]}
 	one, other := must(p.ourCache.watch(t.Context(), q)), must(p.theirCache.watch(t.Context(), q))
 	readers := []*stream{startStream(t.Context(), p.ourCache, q), startStream(t.Context(), p.theirCache, q)}
-	// No client reads the first two. Both have ten events in result, one in hand, ten in input, and end at the next.
-	// The readers get each event before the next write: in a burst the server could close them, too.
+	// No client reads the first two. Both have ten events in result, one in hand and ten in input, and the next one
+	// ends them. The readers get each event before the next write: a burst could make the server close them, too.
 	for i := range 40 {
 		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 		for _, each := range readers {
@@ -205,9 +205,9 @@ func keysOf(n int) []string {
 	return append(keys, ".", "..", "a", "./a", "../a", "registry/pods/a")
 }
 
-// TestAKeyIsPreparedAsTheRealOneIs prepares all of these keys on both sides. Two differences are declared: ours accepts
-// a key only if its prefix ends where a segment does, and never accepts the prefix itself as an object's key.
-// (Upstream's stores have a prefix that ends in a slash, which has the same effect; here both sides get one without.)
+// TestAKeyIsPreparedAsTheRealOneIs prepares many keys on both sides. Two differences are declared: ours accepts a key
+// only if its prefix ends where a segment does, and never accepts the prefix itself as an object's key. (Upstream's
+// stores have a prefix that ends in a slash, which has the same effect; here both sides get one without.)
 func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 	declared, accepted := 0, 0
 	for _, key := range keysOf(5) {

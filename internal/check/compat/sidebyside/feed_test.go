@@ -36,7 +36,7 @@ type feed struct {
 
 func newFeed(pods, nodes int) *feed {
 	f := &feed{pods: pods, nodes: nodes}
-	// Holds the initial events, their end, and as many more as etcd's watchChan holds.
+	// It holds the initial events, their end, and as many more as etcd's watchChan holds.
 	f.events = make(chan watch.Event, pods+1+100)
 	for i := range pods {
 		f.events <- watch.Event{Type: watch.Added, Object: f.pod(i, f.rv.Add(1))}
@@ -223,7 +223,7 @@ func BenchmarkReplay(b *testing.B) {
 	})
 }
 
-// fill sends events until the ring has its final size, and returns when the cache has all of them.
+// fill sends events until the ring has its final size, and returns after the cache has received all of them.
 func fill(b *testing.B, f *feed, cache side) {
 	b.Helper()
 	w := must(cache.watch(b.Context(), query{rv: fmt.Sprint(f.rv.Load())}))
@@ -236,7 +236,7 @@ func fill(b *testing.B, f *feed, cache side) {
 	w.Stop()
 }
 
-// BenchmarkProbes measures the cost of recording every moment, between two Go channels: there a delivery takes no
+// BenchmarkProbes measures the cost of recording every moment of a delivery between two Go channels, which takes no
 // longer than its three reports.
 func BenchmarkProbes(b *testing.B) {
 	for _, state := range []string{"off", "on"} {
@@ -270,7 +270,7 @@ func benchPods(n, rv int) []*corev1.Pod {
 	return pods
 }
 
-// channel is a ListerWatcher at no cost: it returns one list, and its only watch is a channel. It serves both sides.
+// channel is a ListerWatcher at no cost: it returns one list, and its only watch is a channel. Both sides use it.
 type channel struct {
 	list   *corev1.PodList
 	events chan watch.Event
@@ -330,7 +330,7 @@ func upstreamInformer(b *testing.B, c *channel) benchInformer {
 	return benchInformer{add: func(c *counting) { must(i.AddEventHandler(c)) }, run: i.RunWithContext}
 }
 
-// BenchmarkInformerEvents measures one event from the watch to all handlers, an informer's daily bread.
+// BenchmarkInformerEvents measures one event from the watch to all handlers, an informer's most frequent work.
 func BenchmarkInformerEvents(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprintf("%d-handlers", n), func(b *testing.B) {

@@ -62,7 +62,7 @@ func (f *follower) pod(key string) *corev1.Pod {
 	return obj.(*corev1.Pod)
 }
 
-// diary collects one follower's actions, a line each.
+// diary collects one follower's actions, one on each line.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -110,7 +110,7 @@ func (h *handler) OnDelete(obj any) {
 	}
 }
 
-// nameOf returns "default/a@5", followed by the marks of transform.
+// nameOf returns "default/a@5", followed by the marks that transform adds.
 func nameOf(obj any) string {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {

@@ -66,7 +66,7 @@ func listAll(ctx context.Context, s side, q query) string {
 		if list.Continue == "" {
 			return text.String()
 		}
-		// Later pages name no version: the token contains it.
+		// Later pages specify no version, because the token contains it.
 		q.rv, q.match, q.token = "", "", list.Continue
 	}
 	return text.String() + "there is no end to it"
@@ -89,8 +89,8 @@ func describePage(list *corev1.PodList, key string) string {
 	return text + "\n        "
 }
 
-// describeToken returns where a token continues instead of its bytes: for object a in a namespace, upstream's cache
-// writes "/a", and both stores write "a". Either cache reads both.
+// describeToken returns the position at which a token continues instead of its bytes: for object a in a namespace,
+// upstream's cache writes "/a", and both stores write "a". Either cache reads both.
 func describeToken(token, key string) string {
 	from, rv, err := realstorage.DecodeContinue(token, key+"/")
 	if err != nil {
@@ -218,7 +218,7 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 		begun.Go(func() { d.theirs = startStream(ctx, other, q) })
 	}
 	begun.Wait() // some wait three seconds for a version that never comes
-	// A store reads a watch's initial state only after Watch has returned. The writes below must not be in it.
+	// A store reads a watch's initial state only after Watch has returned. It must not contain the writes below.
 	settle(dialogues)
 	// Neither side may close a watcher as slow: each has room for ten events.
 	for few := range slices.Chunk(whileWatching, 5) {
@@ -267,7 +267,7 @@ func TestEveryWatchOfTheStoreSaysWhatTheRealOneSays(t *testing.T) {
 }
 
 // describeError returns the parts of an error that a client can see: status code, reason, retry time, causes and
-// message. It describes errors that the registry will translate by their kind.
+// message. For errors that the registry will translate, it describes only the kind.
 func describeError(err error) string {
 	var status apierrors.APIStatus
 	var mine *storage.StorageError
@@ -388,7 +388,7 @@ type dialogue struct {
 }
 
 // settle returns when all streams equal their counterparts and have been silent for a moment, or after a long wait. The
-// moment is there to catch surplus events: their absence is no fact to wait for.
+// moment serves to catch surplus events, whose absence cannot be awaited.
 func settle(dialogues []*dialogue) {
 	const quiet = 300 * time.Millisecond
 	before := ""

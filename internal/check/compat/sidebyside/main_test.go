@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// patience is how long the tests wait for what must happen.
+// patience is the longest that the tests wait for an expected event.
 const patience = 30 * time.Second
 
 // supportsEverything replaces upstream's check of etcd's features, even where there is no etcd.
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	// The real code's messages about watchers that come and go are not about our program.
+	// The real code's messages about watchers that connect and disconnect are not about our program.
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	// A read that has waited for a version leaves this goroutine behind for three seconds.
 	waiting := "k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"
@@ -67,7 +67,7 @@ func reportCPU(b *testing.B) func() {
 	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
-// burst is how many events a benchmark sends before it waits for all of them. They fill no channel.
+// burst is how many events a benchmark sends before it waits for all of them. They do not fill any channel.
 const burst = 64
 
 // crowd is a number of watchers, each read at full speed by a goroutine of its own.
@@ -76,7 +76,7 @@ type crowd struct {
 	readers  sync.WaitGroup
 	due      atomic.Int64  // total deliveries after the current burst
 	seen     atomic.Int64  // deliveries that readers have reported
-	arrived  chan struct{} // sent once per burst by the last reader; capacity 1: the reader goes on at once
+	arrived  chan struct{} // sent once per burst by the last reader; capacity 1, so that the reader goes on at once
 }
 
 func newCrowd(perEvent int) *crowd {

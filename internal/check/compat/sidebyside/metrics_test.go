@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers its metrics
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers the REST client's metrics
 
 	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
@@ -64,7 +64,7 @@ func ask(t *testing.T, v *program.Viz, path string) string {
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t)
-	client := must(kubernetes.NewForConfig(&rest.Config{Host: v.URL})) // upstream registers its metrics, too
+	client := must(kubernetes.NewForConfig(&rest.Config{Host: v.URL})) // upstream registers this client's metrics, too
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	dryRun := metav1.CreateOptions{DryRun: []string{"All"}}
 	must(client.CoreV1().ConfigMaps("default").Create(t.Context(), object, dryRun))
@@ -75,7 +75,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	for _, line := range sample.FindAllStringSubmatch(shown, -1) {
 		name := line[1]
 		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") ||
-			name == "listwatch_watch_cache_store_errors_total" { // upstream only logs what a store refuses
+			name == "listwatch_watch_cache_store_errors_total" { // upstream only logs objects that a store refuses
 			continue
 		}
 		if !strings.Contains(shown, "# TYPE "+name+" ") {

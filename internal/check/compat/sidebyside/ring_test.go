@@ -108,7 +108,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// until moves the clock while it waits.
+// until moves the clock while it waits for is.
 func (s *stage) until(what string, is func() bool) {
 	s.t.Helper()
 	eventually.Holds(s.t, what, func() bool {
@@ -117,7 +117,7 @@ func (s *stage) until(what string, is func() bool) {
 	})
 }
 
-// play writes n changes, one every so often. Both caches have each change before the next is due, so that events have
+// play writes n changes at intervals of every. Both caches have each change before the next is due, so that events have
 // the same age in both.
 func (s *stage) play(n int, every time.Duration) {
 	s.t.Helper()
@@ -146,7 +146,7 @@ func (s *stage) compareStarts(what string) (oldest uint64) {
 	newest := s.script[0].version()
 	var dialogues []*dialogue
 	for rv := s.listRV - 1; rv <= newest+1; rv++ {
-		// One pod of twenty suffices to see where the watch begins.
+		// One pod of twenty suffices to check where the watch begins.
 		q := query{rv: fmt.Sprint(rv), namespace: "default", name: "p3"}
 		dialogues = append(dialogues, &dialogue{
 			name: fmt.Sprintf("%s, a watch from %d", what, rv), ours: startStream(s.t.Context(), s.caches[0], q),

@@ -52,8 +52,8 @@ func keyOf(obj runtime.Object) (string, error) {
 	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
 }
 
-// ourAttrs and theirAttrs are the attributes of a pod in each side's registry: ours a view of the pod, upstream's a
-// map, filled as in pkg/registry/core/pod of k8s.io/kubernetes.
+// ourAttrs and theirAttrs return a pod's attributes in each side's registry: ours a view of the pod, upstream's a map,
+// filled as in pkg/registry/core/pod of k8s.io/kubernetes.
 var ourAttrs = registry.Pods().GetAttrs
 
 func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
@@ -70,7 +70,7 @@ func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
 
 func nodeName(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
 
-// query is a list or a watch, in terms of both sides.
+// query is a list or a watch that both sides understand.
 type query struct {
 	namespace, name string // with a name, the query is for one object
 	rv              string
@@ -93,7 +93,7 @@ type side interface {
 	get(ctx context.Context, key, rv string, ignoreNotFound bool, into *corev1.Pod) error
 }
 
-// ours is a storage of ours: the store, or the cache in front of it.
+// ours is one of our storages: the store, or the cache in front of it.
 type ours struct{ storage.Interface }
 
 func (s ours) options(q query) storage.ListOptions {
@@ -118,7 +118,7 @@ func (s ours) get(ctx context.Context, key, rv string, ignoreNotFound bool, into
 	return s.Get(ctx, key, storage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
 }
 
-// theirs is a storage of upstream's.
+// theirs is one of upstream's storages.
 type theirs struct{ realstorage.Interface }
 
 func (s theirs) options(q query) realstorage.ListOptions {
@@ -353,8 +353,8 @@ func (p *pair) writeAll(lines ...string) (rv string) {
 	return rv
 }
 
-// bothReach returns when both caches list what etcd holds at rv. It does not suffice that a cache has reached rv: after
-// the first change of a transaction, a cache of either side has the version of them all.
+// bothReach returns when both caches list what etcd holds at rv. That a cache has reached rv does not suffice: after
+// the first change of a transaction, a cache of either side has the version of all of them.
 func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
 	q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}

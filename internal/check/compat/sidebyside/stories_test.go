@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// A story has one step a line. After each step the test waits until all is at rest, and compares both sides.
+// A story has one step on each line. After each step the test waits until both sides are at rest, and compares them.
 //
 //	+a ~a -b *                writes, in one go; * is a bookmark
 //	cut +c                    all watches end; c is created while no watch is open
@@ -250,8 +250,8 @@ func TestBothTellTheSameStory(t *testing.T) {
 	}
 }
 
-// The periods of random stories keep resyncs away from the moments of steps: jitter decides how long a fault takes to
-// heal, and each side has its own.
+// The periods in random stories keep resyncs away from the moments of steps: jitter decides how long a fault takes to
+// heal, and each side has its own jitter.
 const (
 	randomResync       = 7*time.Hour + 13*time.Minute
 	randomSleep        = "8h7m"

@@ -89,7 +89,7 @@ func TestInformersAndHandlers(t *testing.T) {
 		require.True(t, found, "%s is not in the store", answer.Name)
 	}
 	end()
-	err = <-ended // the context's, if handle still waited for the handler's first state
+	err = <-ended // ctx's error, if handle was still waiting for the handler's first state
 	require.True(t, err == nil || errors.Is(err, context.Canceled), "handle: %v", err)
 	assert.Equal(t, calls.Load(), left.Load(), "handle has returned, and a call has not")
 	err = waitForWrite(ctx, informer.GetStore(), &corev1.Pod{})
@@ -110,7 +110,7 @@ func TestTombstones(t *testing.T) {
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/old", Obj: here})
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/elsewhere", Obj: there})
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/unknown"})
-		handler.OnUpdate(here, there) // a filtering handler reports it as a deletion
+		handler.OnUpdate(here, there) // a filtering handler reports this update as a deletion
 		assert.Equal(t, "[default/a default/old default/unknown default/a]", fmt.Sprint(gone))
 	}
 }

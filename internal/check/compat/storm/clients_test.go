@@ -27,9 +27,9 @@ import (
 
 const (
 	nWriters    = 8
-	nObjects    = 24 // alive at the same time
+	nObjects    = 24 // objects that exist at the same time
 	writerPause = 8 * time.Millisecond
-	longestLife = 40 // writes, or a few more
+	longestLife = 40 // writes, or slightly more
 
 	// callWithin is the time limit of one request of a writer or a reader: longer than the faults stop the program, so
 	// that most waiting requests get an answer.
@@ -54,7 +54,7 @@ func objectOf(m metav1.Object) object {
 	return object{m.GetName(), n, parse(m.GetResourceVersion())}
 }
 
-// parse reads a version as a number. Only the judge may do so, which looks at the server from outside; clients may not.
+// parse reads a version as a number. Only the judge, which looks at the server from outside, may do so; no client may.
 func parse(version string) uint64 {
 	rv, _ := strconv.ParseUint(version, 10, 64) // the judge rejects 0
 	return rv
@@ -70,8 +70,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// writer reads objects and raises their counters. All writers share all objects, but each creates and deletes objects
-// only in its own slots.
+// writer reads objects and increments their counters. All writers share all objects, but each creates and deletes
+// objects only in its own slots.
 type writer struct {
 	id     int
 	api    typed.ConfigMapInterface
@@ -88,7 +88,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// turn reads the object in a slot and writes on top of it. It reports whether the server has granted the request.
+// turn reads the object in a slot and writes a change of it. It reports whether the server has granted the request.
 func (w *writer) turn(ctx context.Context, slot int) bool {
 	a, known := w.ledger.at(slot)
 	own := slot%nWriters == w.id
@@ -106,7 +106,7 @@ func (w *writer) turn(ctx context.Context, slot int) bool {
 		}
 		return true
 	}
-	if own && w.random.IntN(longestLife) < found.n-3 { // deletes exactly the version that it read
+	if own && w.random.IntN(longestLife) < found.n-3 { // it deletes only the version that it read
 		w.ledger.doom(a)
 		exactly := &metav1.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion}
 		return w.api.Delete(ctx, known.name, metav1.DeleteOptions{Preconditions: exactly}) == nil
@@ -152,10 +152,10 @@ type watcher struct {
 	// Set before run, never changed.
 	*view
 	lister typed.ConfigMapInterface
-	// Has no time limit: the server, a fault, or the end of the storm ends a watch.
+	// It has no time limit: the server, a fault, or the end of the storm ends a watch.
 	stream typed.ConfigMapInterface
 	slow   time.Duration // delay for each event
-	cuts   bool          // now and then it leaves in the middle of a stream
+	cuts   bool          // whether it sometimes leaves in the middle of a stream
 	random *rand.Rand
 
 	nWatches, nExpired, nLists int // owned by run; read when it has returned
@@ -176,7 +176,7 @@ func (w *watcher) run(ctx context.Context) {
 		if listed {
 			listed = w.watch(ctx)
 		}
-		pause(ctx, time.Duration(10+w.random.IntN(90))*time.Millisecond) // after a stream's end, or a refusal
+		pause(ctx, time.Duration(10+w.random.IntN(90))*time.Millisecond) // a pause after a stream's end, or a refusal
 	}
 }
 
@@ -277,8 +277,8 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// informer is an informer of the real client-go. In the end it must hold the stored objects. Its events on the way are
-// those of raw watches, which the judge checks.
+// informer is an informer of the real client-go. In the end it must hold the stored objects. Raw watches receive the
+// same events, and the judge checks theirs.
 type informer struct {
 	cache.SharedIndexInformer
 	make string

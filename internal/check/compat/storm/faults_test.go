@@ -20,11 +20,11 @@ import (
 // fault is an action against the program while all clients are at work.
 type fault struct {
 	name  string
-	often int // times in one deck
+	often int // number of times in one deck
 	do    func(s *storm)
 }
 
-// deck holds each fault as often as one round of faults contains it. The storm shuffles the deck before each round.
+// deck holds each fault as often as it occurs in one round of faults. The storm shuffles the deck before each round.
 var deck = []fault{
 	{"restart of etcd", 2, func(s *storm) { s.knob("etcd.restart", "", "") }},
 	{"compaction", 2, func(s *storm) { s.knob("etcd.compact", "", "") }},
@@ -79,8 +79,8 @@ func (s *storm) moment() time.Duration {
 	return time.Duration(200+s.random.IntN(1000)) * time.Millisecond
 }
 
-// ask sends a request over a connection of its own: net/http would not repeat a command on a kept connection that the
-// program is just closing. It sends a body that is not nil as JSON. The code is 0 if there was no answer.
+// ask sends a request over a connection of its own, because net/http would not repeat a command on a kept connection
+// that the program is just closing. It sends a body that is not nil as JSON. The code is 0 if there was no answer.
 func (s *storm) ask(within time.Duration, method, path string, body any) (code int, answer []byte) {
 	var data []byte
 	if body != nil {
@@ -103,8 +103,8 @@ func (s *storm) ask(within time.Duration, method, path string, body any) (code i
 	return response.StatusCode, answer
 }
 
-// command sends a request that the program must answer soon, and not with a 5xx. After the switch of a mode, the old
-// halves may still refuse commands with 503, so command repeats it for the new halves.
+// command sends a request that the program must answer soon, and not with a 5xx. After a switch of modes, the old
+// halves may still refuse commands with 503, so command repeats the request for the new halves.
 func (s *storm) command(method, path string, body any) (answer []byte) {
 	code := 0
 	eventually.Did(healsIn, func() bool {

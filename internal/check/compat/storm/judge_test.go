@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// faults collects what must not happen. It keeps the first few texts and counts the rest.
+// faults collects the faults found. It keeps the first few texts and counts the rest.
 type faults struct {
 	mu   sync.Mutex // guards the fields below; innermost
 	n    int
@@ -23,16 +23,16 @@ func (f *faults) add(format string, args ...any) {
 	}
 }
 
-// object is one version of an object as a client sees it. The zero value means that there is none.
+// object is one version of an object as a client sees it. The zero value means that there is no object.
 type object struct {
 	name string
 	n    int    // the counter: 1 at the creation, one more with every write
 	rv   uint64 // the version; in a DELETED event, that of the deletion
 }
 
-// view is what one raw watch has received. It checks every event against all earlier ones: an object's next version has
-// the next counter, and only a list may jump. The judge trusts only what the client received, and not the log, which
-// leaves out quiet watchers.
+// view is the sum of what one raw watch has received. It checks every event against all earlier ones: an object's next
+// version has the next counter, and only a list may jump. The judge trusts only the client's events, and not the log,
+// which leaves out quiet watchers.
 type view struct {
 	// Set by newView, never changed.
 	who    string
@@ -55,7 +55,7 @@ func newView(who string, f *faults) *view {
 
 func (v *view) fault(format string, args ...any) { v.faults.add(v.who+": "+format, args...) }
 
-// reset replaces the view by a list, which makes up for whatever the watch missed before.
+// reset replaces the view by a list, which makes up for all events that the watch missed before.
 func (v *view) reset(rv uint64, items []object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -94,7 +94,7 @@ func (v *view) reachLocked(rv uint64) {
 	}
 }
 
-// event checks an event against the view. It notes a fault if another event had to come next.
+// event checks an event against the view. It notes a fault if this event cannot come next.
 func (v *view) event(kind string, o object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -123,8 +123,8 @@ func (v *view) newest() uint64 {
 	return v.rv
 }
 
-// missed looks in the view for the acknowledged writes within its spans and notes each that the watch did not receive.
-// It returns how many it looked for.
+// missed searches the view for the acknowledged writes within its spans, and notes each one that the watch did not
+// receive. It returns how many writes it searched for.
 func (v *view) missed(written []object) (checked int) {
 	for _, o := range written {
 		if !slices.ContainsFunc(v.spans, func(s span) bool { return s.from < o.rv && o.rv <= s.to }) {
@@ -150,7 +150,7 @@ func (v *view) holds() map[string]int {
 	return counters
 }
 
-// ledger is the writers' common knowledge of what has happened.
+// ledger is the writers' common knowledge about the objects.
 type ledger struct {
 	faults   *faults
 	mu       sync.Mutex // guards the fields below; locked before faults.mu
@@ -198,8 +198,8 @@ func (l *ledger) doom(a *account) {
 	a.doomed = true
 }
 
-// read checks a read against floor, the newest version known when the read began: as counters only rise, a linearizable
-// read returns at least the counter acknowledged before. It reports whether the object is gone for good.
+// read checks a read against floor, the newest version known when the read began: because counters only rise, a
+// linearizable read returns at least the counter acknowledged before. It reports whether the object is gone for good.
 func (l *ledger) read(a *account, floor, o object) (gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +213,8 @@ func (l *ledger) read(a *account, floor, o object) (gone bool) {
 	return false
 }
 
-// wrote checks an acknowledged write on top of from: versions rise with the counter, and the server acknowledges no
-// counter twice.
+// wrote checks an acknowledged write that was based on from: versions rise with the counter, and the server
+// acknowledges no counter twice.
 func (l *ledger) wrote(a *account, from, o object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,7 +18,7 @@ type proxy struct {
 	*httptest.Server
 
 	mu    sync.Mutex    // guards pause
-	pause chan struct{} // closed by Release, for which requests wait; nil: requests do not wait
+	pause chan struct{} // closed by Release, for which new requests wait; nil: requests do not wait
 }
 
 // startProxy starts a proxy of v on a free port of loopback. It ends with the test.

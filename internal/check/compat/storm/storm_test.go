@@ -38,12 +38,12 @@ var (
 
 const (
 	namespace  = "storm"
-	endOfStorm = "end of the storm" // takes the place of a fault
-	// Limits what must happen after the storm: client-go may wait half a minute before it tries again.
+	endOfStorm = "end of the storm" // replaces the name of a fault
+	// The longest wait for events after the storm: client-go may wait half a minute before it tries again.
 	patience = 90 * time.Second
 	healsIn  = time.Minute // after a fault: the sum of the pauses between failing writes, not wall-clock time
 
-	// The program may hold this much more after all clients have left than before the storm. A leak grows with every
+	// After all clients have left, the program may hold this much more than before the storm. A leak grows with every
 	// client or fault, by hundreds. Goroutines come and go in a program at rest, and four watches of etcd may each keep
 	// ten after decoding a burst, instead of one. etcd may hold open two segments of its log (it keeps up to five until
 	// the next purge), a snapshot, and a segment in progress. On the heap the log has 65,536 records.
@@ -113,7 +113,7 @@ func TestStorm(t *testing.T) {
 	assert.True(t, looked != 0 && s.ledger.nRefused != 0, "nothing was looked for, or refused")
 }
 
-// newStorm starts the program and a proxy before it.
+// newStorm starts the program, and a proxy in front of it.
 func newStorm(t *testing.T) *storm {
 	n := *seed
 	if n == 0 {
@@ -135,8 +135,8 @@ func newStorm(t *testing.T) *storm {
 	return s
 }
 
-// freeAddress returns an address of loopback below the ports that the kernel gives to outgoing connections. Otherwise a
-// client that tries to connect while the program is down could be given its port, and the program could not restart.
+// freeAddress returns an address of loopback below the ports that the kernel gives to outgoing connections. Otherwise,
+// while the program is down, a client that tries to connect could be given its port, and the program could not restart.
 func freeAddress(t *testing.T, random *rand.Rand) string {
 	for range 100 {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+random.IntN(10000)))
@@ -155,8 +155,8 @@ func (s *storm) fault(format string, args ...any) {
 	s.faults.add("%s, at %v: %s", s.now, at, fmt.Sprintf(format, args...))
 }
 
-// rage starts the clients and draws faults until the time is over. Then it undoes the lasting effects of faults and
-// waits until every watcher holds what a list returns.
+// rage starts the clients and draws faults until the time is over. Then it undoes the lasting effects of faults, and
+// waits until every watcher holds the same objects as a list.
 func (s *storm) rage() {
 	writing, stopWriting := context.WithCancel(s.t.Context())
 	watching, stopWatching := context.WithCancel(s.t.Context())
@@ -237,7 +237,7 @@ func (s *storm) heals() {
 		strings.Join(s.faults.told, "\n"))
 }
 
-// settle waits until every watcher and every informer holds what a list returns.
+// settle waits until every watcher and every informer holds the same objects as a list.
 func (s *storm) settle() {
 	list, err := configMaps("http://"+s.address, namespace, patience).List(s.t.Context(), metav1.ListOptions{})
 	require.NoError(s.t, err)
@@ -261,7 +261,7 @@ type resources struct{ goroutines, fds, heap, nGC int }
 // atRest waits until the program's resources vary no more than at rest, the garbage collector has run meanwhile, and
 // the growth since before is within the limits. The zero value sets no limit.
 func (s *storm) atRest(before resources) (now resources) {
-	var most, least resources // the range of the latest answers that are alike
+	var most, least resources // the range of the latest answers, while they are alike
 	alike, nGC := 0, s.resources().nGC
 	rests := eventually.Did(patience, func() bool {
 		now = s.resources()
