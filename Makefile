@@ -1,4 +1,4 @@
-# Everything a person does here more than once. `make help` lists it.
+# Everything that a person does here more than once. `make help` lists the targets.
 
 GO       ?= go
 TOOLS    := -modfile=internal/check/tools/go.mod
@@ -17,14 +17,14 @@ DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
 BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/debugger/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
-# PHASES of `make test`: each runs, whatever another has found. What is only stale is told first, with the command that
-# writes it.
+# PHASES of `make test`: each runs, whatever another has found. Stale files are reported first, with the command that
+# writes them.
 PHASES   := fresh race plain compat recipes browser
 PLATFORMS := darwin/arm64 windows/amd64
-# RACED are the packages whose tests run as race builds, with a fifth of the tries of each property (-short); `make full` has
-# all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait more than they
-# compute: four packages at once. Those of compat build the program themselves, which go test does not see: a result is
-# never kept.
+# RACED are the packages whose tests run as race builds, with a fifth of the tries of each property (-short); `make
+# full` has all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait
+# more than they compute, so four packages run at once. Tests of compat build the program themselves, which go test does
+# not notice, so no result is cached.
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/otherserver ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help

@@ -14,7 +14,7 @@ var files embed.FS
 //go:embed stage-light.png
 var Preview []byte
 
-// Film is ten seconds of the stage, for visitors who only look.
+// Film is ten seconds of the stage, for visitors who do not try it.
 //
 //go:embed film-light.png
 var Film []byte

@@ -32,7 +32,8 @@ import (
 )
 
 var (
-	errUsage = errors.New("usage: go run ./cmd/lab [start ID [DIR] | hint ID | check ID [DIR] | solution ID | path …]" +
+	errUsage = errors.New("usage: go run ./cmd/lab [start ID [DIR] | hint ID | check ID [DIR] | " +
+		"solution ID | path …]" +
 		"\n       go run ./cmd/lab path start [DIR] | status | next [N] | check [N] | show N | pass N")
 	errNotSolved = errors.New("") // run has already printed the verdict
 )
@@ -62,7 +63,7 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	switch {
 	case len(args) == 0:
 		return list(out)
-	case strings.HasPrefix(args[len(args)-1], "-"): // -h, for example, is no folder
+	case strings.HasPrefix(args[len(args)-1], "-"): // an option such as -h is no folder
 		return errUsage
 	case args[0] == "path":
 		return path(ctx, root, args[1:], out)
@@ -77,12 +78,12 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	dir := filepath.Join(root, ".lab", chosen.ID)
 	if here, origin, ok := lab.In(root); ok {
 		if here.ID == chosen.ID {
-			dir = root // it was called in the working copy itself
+			dir = root // the command was called in the working copy itself
 		}
 		root = origin
 	}
 	if lab.IsPath(root) {
-		dir = filepath.Join(root, lab.PathFolder, chosen.ID) // hint counts here
+		dir = filepath.Join(root, lab.PathFolder, chosen.ID) // hint keeps its count in this folder
 	}
 	if len(args) == 3 {
 		dir = args[2]
@@ -104,7 +105,7 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 
 // checkout returns the root of the checkout that contains the folder from.
 func checkout(from string) (string, error) {
-	info, _ := debug.ReadBuildInfo() // for the module's path, which differs in a fork
+	info, _ := debug.ReadBuildInfo() // has the module's path, which differs in a fork
 	dir, err := filepath.Abs(from)
 	for ; err == nil; dir = filepath.Dir(dir) {
 		text, readErr := os.ReadFile(filepath.Join(dir, "go.mod"))
@@ -136,7 +137,7 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 	show := "  go run ./cmd/viz          # shows it on the stage\n"
 	switch {
 	case chosen.Kind == lab.Predict:
-		show = "" // the recording shows the fault, and its command is already printed
+		show = "" // the recording shows the fault, and the command for it is already printed
 	case strings.HasPrefix(chosen.Look, "Nothing on the stage"):
 		show = "  go run ./cmd/viz          # runs it\n"
 	}
@@ -149,9 +150,9 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 // hint prints the hints given so far and the next one. It keeps their number in a file of the working copy.
 func hint(dir string, chosen lab.Lab, out io.Writer) error {
 	counter := filepath.Join(dir, ".hints")
-	text, _ := os.ReadFile(counter)                               // an error means that no hint was given yet
+	text, _ := os.ReadFile(counter)                               // fails if no hint was given yet
 	given, _ := strconv.Atoi(string(text))                        // 0 if the text is no number
-	given = min(given+1, len(chosen.Hints))                       // after the last hint the number stays
+	given = min(given+1, len(chosen.Hints))                       // after the last hint, the number no longer grows
 	_ = os.WriteFile(counter, []byte(strconv.Itoa(given)), 0o644) // fails without a working copy
 	for i, each := range chosen.Hints[:given] {
 		fmt.Fprintf(out, "%d of %d: %s\n", i+1, len(chosen.Hints), each)

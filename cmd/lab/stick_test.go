@@ -32,7 +32,7 @@ func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	return d
 }
 
-// types runs a command, types input into it, and returns when the command has ended or has printed all of enough.
+// types runs a command, types input into it, and returns when the command ends, or has printed every text in enough.
 func (d *desk) types(t *testing.T, command, input string, enough ...string) (said string, err error) {
 	t.Helper()
 	t.Log(command)
@@ -83,7 +83,7 @@ func TestAStickIsEnough(t *testing.T) {
 		value := require.Value(exec.Command("go", "env", name).Output())(t)
 		return strings.TrimSpace(string(value))
 	}
-	// The stick copies what this computer already has: nothing is downloaded again.
+	// The stick copies what this computer already has, so nothing is downloaded again.
 	run(newDesk(t, repository, "GOPROXY=file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"),
 		"GOSUMDB="+ask("GOSUMDB"), "GOTOOLCHAIN=local"), blocks[0][1])
 
@@ -101,6 +101,7 @@ func TestAStickIsEnough(t *testing.T) {
 			enough = each.says
 		}
 		said, err := attendee.types(t, each.command, each.input, enough)
-		require.True(t, strings.Contains(said, each.says), "%s: %v, without %q:\n%s", each.command, err, each.says, said)
+		require.True(t, strings.Contains(said, each.says), "%s: %v, without %q:\n%s",
+			each.command, err, each.says, said)
 	}
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
-# build.sh builds the machine of a tab from the module cache, without a network: run it from the repository's root.
-# Two packages that etcd's client imports do not compile for js. -overlay cannot replace a file of the module
-# cache, so their modules are copied into bin/tab and mended there, and bin/tab/go.mod replaces them. What the pages have
-# as files is left out of the machine by an overlay.
+# build.sh builds the machine of a tab from the module cache, without a network: run it from the repository's root. Two
+# packages that etcd's client imports do not compile for js. -overlay cannot replace a file of the module cache, so
+# their modules are copied into bin/tab and mended there, and bin/tab/go.mod replaces them. An overlay leaves out of the
+# machine what the pages have as files.
 set -eu
 go=${GO:-go}
 out=bin/tab
@@ -22,7 +22,7 @@ sed 's/syscall.DMEXCL|//; /"syscall"/d; s/os.Open(/os.OpenFile(/' $out/etcd/file
 cp go.mod go.sum $out
 $go mod edit -replace $etcd=./$out/etcd -replace $systemd=./$out/systemd $out/go.mod
 
-# nothing prints the replacement of a file: the least that its readers accept.
+# nothing prints a replacement for a file: the least that the file's readers accept.
 nothing() {
   case $1 in
     *.go) sed -n '/^package /p;/^package /q' "$1" ;;
@@ -40,15 +40,15 @@ for file in internal/observe/takes/*.lw.gz $(find internal/server/apiserver/open
   printf '%s"%s":"%s"' "$first" "$PWD/$file" "$PWD/$instead"
   first=,
 done > $out/overlay.json
-# chi links the profiler, which the machine does not offer: the names of its functions are enough.
+# chi links the profiler, which the machine does not offer, so functions with the right names are enough.
 pprof=net/http/pprof/pprof.go
 {
   echo 'package pprof; import "net/http"; func Handler(string) http.Handler { return nil }'
   for name in Index Cmdline Profile Symbol Trace; do echo "func $name(http.ResponseWriter, *http.Request) {}"; done
 } > $out/nothing/pprof.go
 printf ',"%s":"%s"}}\n' "$root/src/$pprof" "$PWD/$out/nothing/pprof.go" >> $out/overlay.json
-# grpcnotrace: without it html/template makes the linker keep every exported method. -l: without inlining the packages of
-# others, mostly the types of Kubernetes' API, are a fifteenth smaller and not noticeably slower.
+# grpcnotrace: without it html/template makes the linker keep every exported method. -l: without inlining, the packages
+# of others, mostly the types of Kubernetes' API, are a fifteenth smaller and not noticeably slower.
 GOOS=js GOARCH=wasm $go build -modfile=$out/go.mod -overlay=$out/overlay.json -trimpath -tags grpcnotrace \
   -gcflags 'all=-l' -gcflags 'std=' -gcflags 'listwatch/...=' -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
 
@@ -66,7 +66,7 @@ done
 size=$(wc -c < $out/site/machine.gz | tr -d ' ')
 echo "$size $n" > $out/machine
 
-# The licences and notices of all that the machine is made of. A module without one must not be handed out.
+# These are the licences and notices of all modules in the machine. A module without one must not be distributed.
 modules=$(GOOS=js GOARCH=wasm $go list -tags=grpcnotrace -deps \
   -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/tab)
 printf 'The machine contains code of others, under these licences.\n' > $out/site/THIRD-PARTY.txt

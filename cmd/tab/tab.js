@@ -1,14 +1,14 @@
-// The page's half of a machine in a tab: it loads the machine into a Worker, carries the page's requests there as
-// messages (internal/server/tabhttp), and then puts the machine's own page in place of the recorded one.
+// The page's half of a machine in a tab: it loads the machine into a Worker, sends the page's requests to it as
+// messages (internal/server/tabhttp), and then replaces the recorded page by the machine's own page.
 
 (() => {
-  const room = 16 << 10; // the most bytes of an answer that may be on their way or unread
+  const room = 16 << 10; // the most bytes of an answer that may be in transit or unread
   const bodiless = [204, 205, 304];
 
-  // newWire returns a wire (viz/lib/api.js) over a Worker. Each message carries the number of its exchange. What the
-  // page does not read waits in the machine, as for any client that does not read.
+  // newWire returns a wire (viz/lib/api.js) over a Worker. Each message carries the number of its exchange. Bytes that
+  // the page does not read wait in the machine, as for any client.
   function newWire(worker) {
-    const open = new Map(); // for each exchange, by its number, a function for each kind of message
+    const open = new Map(); // maps an exchange's number to functions, one for each kind of message
     let last = 0;
     worker.addEventListener("message", ({ data }) => open.get(data.id)?.[data.kind](data));
 
@@ -17,7 +17,7 @@
       const post = (message) => worker.postMessage({ id, ...message });
       return new Promise((answer, refuse) => {
         let reader = null; // reads the answer's body
-        let coming = 0; // bytes that were granted and have not arrived
+        let coming = 0; // bytes for which the page granted room, and which have not arrived
         const end = (reason) => {
           open.delete(id);
           post({ kind: "abort" });
@@ -27,7 +27,7 @@
           end(signal.reason);
           reader.error(signal.reason);
         });
-        // pull grants the room that is free.
+        // pull grants as many bytes as there is room for.
         const pull = () => {
           const more = reader.desiredSize - coming;
           coming += Math.max(0, more);
@@ -57,8 +57,8 @@
     return { request };
   }
 
-  // load sends the machine as gzip to the Worker, piece by piece, and null behind the last. A web server has it as one
-  // file; a page from a folder may load nothing but scripts.
+  // load sends the machine as gzip to the Worker, piece by piece, and null after the last one. A web server has the
+  // machine as one file; a page opened from a folder may load only scripts.
   async function load(worker, { root, bytes, size, parts, say }) {
     let loaded = 0;
     const took = (piece) => {
@@ -78,11 +78,11 @@
     say(size, "The machine is starting.");
   }
 
-  // listwatchRun runs the machine and returns when its page is there. site has {root, bytes, size, parts, say}.
+  // listwatchRun runs the machine and returns when its page has appeared. site has {root, bytes, size, parts, say}.
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
-    const ask = (event) => event.preventDefault(); // the program ends with this tab
+    const ask = (event) => event.preventDefault(); // asks the viewer first, because the program ends with this tab
     const ready = new Promise((done, fail) => {
       worker.onerror = (event) => fail(new Error(event.message));
       worker.addEventListener("message", ({ data: { kind, reason } }) => {

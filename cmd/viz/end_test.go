@@ -32,16 +32,16 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// endsWell stops the program and fails the test unless all of it ends by itself, with status 0: the clock by which the
-// program would stop waiting does not move.
+// endsWell stops the program and fails the test unless the whole program ends by itself, with status 0. The clock that
+// would make the program stop waiting does not move.
 func (p *program) endsWell(t *testing.T) {
 	t.Helper()
 	status := p.end(t)
 	assert.Equal(t, exitOK, status, "status: got %d, want 0; stderr %q", status, p.stderr)
 }
 
-// TestTheProgramEndsWhateverDoesNot has a handler compute for ever, and a goroutine beside the machine wait for
-// ever. It moves the program's clock by three seconds.
+// TestTheProgramEndsWhateverDoesNot has a handler compute forever, and a goroutine beside the machine wait forever. It
+// moves the program's clock by three seconds.
 func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	for name, want := range map[string]string{
 		"a handler computes": "front.request",
@@ -94,7 +94,7 @@ func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	}
 }
 
-// The program runs the tasks that are left in their order, each once, and ends within three seconds all the same.
+// TestWhatIsLeftIsDoneInThreeSeconds: the program runs each remaining task once, in order, and ends in three seconds.
 func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over, began := make(chan struct{}), time.Now()
@@ -119,7 +119,7 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		})
 		assert.Equal(t, "viz: ends without waiting for viz.work\n", stderr.String())
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
-		synctest.Wait() // every goroutine that was left behind has made its last note
+		synctest.Wait() // every goroutine that was left behind has written its last note
 		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"}, done)
 		close(over)
 	})
@@ -220,7 +220,7 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 }
 
 // TestTheProgramEndsWhateverItDoes stops the program in a held world: writes wait, a story plays, streams are open, and
-// a request's body never comes.
+// a request's body never arrives.
 func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprintf("held %v", held), func(t *testing.T) {
@@ -285,9 +285,9 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 	}
 }
 
-// TestTheClientHalfKeepsUp writes as fast as eight clients can. The server may evict nothing of the client half, and no
-// reflector may begin again. With a ring of this size each watcher's channels hold a hundred events: enough for a
-// moment in which a busy machine does not let the program run, and nothing to a client that reads slowly.
+// TestTheClientHalfKeepsUp writes as fast as eight clients can. The server must not evict the client half, and no
+// reflector may begin again. With a ring of this size, each watcher's channels hold a hundred events: enough for a
+// moment in which a busy machine does not run the program, but far too few for a client that reads slowly.
 func TestTheClientHalfKeepsUp(t *testing.T) {
 	const clients, each = 8, 250
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-ring-capacity=8192")

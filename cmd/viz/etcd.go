@@ -59,7 +59,7 @@ func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	return used, nil
 }
 
-// lookedAt returns an etcd after one look at it.
+// lookedAt returns an etcd, with its state at one look.
 func lookedAt(ctx context.Context, client *clientv3.Client, end func() error) etcd {
 	used := etcd{client: client, seen: new(atomic.Pointer[etcdnode.State]), close: end}
 	used.look(ctx)
@@ -79,7 +79,7 @@ func (e etcd) look(ctx context.Context) {
 func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run, say func(string)) {
 	p := probe.New(run.Log)
 	told := &etcdTold{probe: p, say: say}
-	told.tell(used.seen.Load()) // now, before the program prints that it listens
+	told.tell(used.seen.Load()) // now, before the program reports that it listens
 	group.Go(ctx, "viz.lookAtEtcd", func(ctx context.Context) {
 		routine.Every(ctx, clock.RealClock{}, lookPeriod, func(ctx context.Context) {
 			used.look(ctx)
@@ -93,7 +93,7 @@ func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *ma
 	}
 }
 
-// etcdTold is what the log last received about etcd.
+// etcdTold is what the log was last told about etcd.
 type etcdTold struct {
 	probe   *probe.Probe
 	say     func(line string)

@@ -74,7 +74,7 @@ func fill(url string) {
 }
 
 // TestADataFolderThatIsGoneEndsTheProgramWithOneLine writes until etcd creates its next file. It does so in another
-// process, because a test cannot end what is left of a broken etcd.
+// process, because a test cannot end the remains of a broken etcd.
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -26,7 +26,7 @@ import (
 )
 
 // createOurs creates a file that only its owner may read. It replaces a file of that name if the file is empty, or if
-// ours recognizes it as written by this program. It leaves anything else as it was, including the target of a link.
+// ours recognizes it as written by this program. It changes nothing else, not even the target of a link.
 func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 	create := func() (*os.File, error) { return os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) }
 	file, err := create()
@@ -49,12 +49,12 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Replace only the file that was examined: meanwhile another program may have put a link in its place.
+	// Replace only the file that was examined, because another program may have put a link in its place meanwhile.
 	if !os.SameFile(there, opened) || opened.Size() > 0 && !ours(old) {
 		return nil, fmt.Errorf("%s is there, and not as this program writes it: choose another name, or remove the "+
 			"file", name)
 	}
-	// Create a new file instead of emptying the old one, which others may have open or know by a second name.
+	// Create a new file instead of emptying the old one, which others may have open or know by another name.
 	if err := errors.Join(old.Close(), os.Remove(name)); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 }
 
 // kubeconfigMark begins each kubeconfig that this program writes. A program that changes the file, such as kubectl
-// config, drops the mark: from then on the file may hold entries of the user's.
+// config, drops the mark, because from then on the file may hold the user's entries.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
 // writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless certificate
@@ -92,7 +92,7 @@ users:
 	return errors.Join(err, file.Close())
 }
 
-// exportTo writes the pages that work without the program. It starts no half.
+// exportTo writes the pages that work without the program. It starts neither half.
 func exportTo(folder string, stdout io.Writer) error {
 	log := probe.NewLog(clock.RealClock{}, 1)
 	pictures := viz.NewPictures(log, nil, nil)
@@ -107,8 +107,8 @@ func exportTo(folder string, stdout io.Writer) error {
 }
 
 // startRecording begins to write the log to -record's file, if there is one. Call stop when nothing writes to the log
-// any more: it returns when the file is complete, with the end of both halves in it. If the recording breaks before,
-// the program prints why at once and goes on without it; stop returns only an error at the end.
+// any more: it returns when the file is complete, with the end of both halves in it. If the recording breaks earlier,
+// the program prints the reason at once and continues without it. stop returns only an error at the end.
 func startRecording(
 	o *options, switches map[string]string, log *probe.Log, stderr io.Writer,
 ) (stop func() error, _ error) {

@@ -38,10 +38,10 @@ type options struct {
 	server        []*url.URL // the addresses of an API server that is not ours; nil: both halves are ours
 	serverWrites  bool
 
-	end *ending // the tasks before the program ends; no flag sets it
+	end *ending // the tasks to run before the program ends; no flag sets it
 }
 
-// flightOff is the value of -flight with which the program saves no recording by itself.
+// flightOff is the value of -flight that keeps the program from saving recordings by itself.
 const flightOff = "off"
 
 // The log's bounds: it must hold at least what one frame of a page shows, and a record takes 150 bytes.
@@ -50,8 +50,8 @@ const (
 	maxLogSize = 1 << 22
 )
 
-// parseOptions reads the command line. After printing the usage for -help it returns flag.ErrHelp, and for a command
-// line that makes no sense an error of one line.
+// parseOptions reads the command line. After printing the usage for -help it returns flag.ErrHelp; for an invalid
+// command line it returns an error of one line.
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{Options: machine.Options{Switches: pipeline.Today()}}
 	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
@@ -106,7 +106,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	return o, cmp.Or(checkExclusive(flags), o.checkServer(*server), o.check())
 }
 
-// exclusive lists the flags that make other flags useless, and why.
+// exclusive lists the flags that make other flags useless, with the reasons.
 var exclusive = []struct{ flag, others, why string }{
 	{"server", "data-dir etcd-endpoints etcd-cacert etcd-cert etcd-key demo controllers etcd-watcher " +
 		"dispatch storage-media-type ring-capacity replay export", "the server half is not ours"},
@@ -150,7 +150,7 @@ func (o *options) checkServer(servers string) error {
 	return nil
 }
 
-// check refuses combinations and values that the flags' types accept.
+// check refuses values and combinations that the flags' types accept.
 func (o *options) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("-listen %q: %w", o.listen, err)
@@ -173,7 +173,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// choice declares a flag that takes one of some values; the first is the default.
+// choice declares a flag that takes one of some values, of which the first is the default.
 func choice(flags *flag.FlagSet, name, usage string, set func(string), values ...string) {
 	set(values[0])
 	usage = fmt.Sprintf("%s: `%s` (default %s)", usage, strings.Join(values, "|"), values[0])

@@ -19,13 +19,13 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// Limits on what a client may send, and for how long. Answers have no limit here: a watch, or a page's feed, may last
-// for ever.
+// Limits on what a client may send, and for how long. Answers have no limit here, because a watch, or a page's feed,
+// may last forever.
 const (
-	maxHeaderBytes = 64 << 10         // for a request line and headers; upstream allows 1 MiB, which no client needs
-	headerTimeout  = 10 * time.Second // for a client to send them
-	idleTimeout    = 90 * time.Second // for a connection between two requests, as upstream
-	// bodyTimeout is how long a client may take to send its body. The API gives up earlier, with a Status of its own.
+	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream allows 1 MiB, which no client needs
+	headerTimeout  = 10 * time.Second // the time for a client to send them
+	idleTimeout    = 90 * time.Second // the time for which a connection may be idle between two requests, as upstream
+	// bodyTimeout is how long a client may take to send its body. The API gives up earlier, with its own Status.
 	bodyTimeout = handlers.RequestTimeout + 15*time.Second
 	// closeGrace is how long handlers may take to end before front cuts their connections.
 	closeGrace = time.Second
@@ -43,7 +43,7 @@ type front struct {
 	open sync.WaitGroup
 }
 
-// run serves until ctx is done and every handler has ended. Streams end because their requests' contexts do. A handler
+// run serves until ctx is done and every handler has ended. Streams end because their requests' contexts end. A handler
 // may hang in a write to a client that does not read; after closeGrace, run frees it by closing the connection.
 func (f *front) run(ctx context.Context) {
 	over, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // done when the grace is over
@@ -81,7 +81,7 @@ func (f *front) run(ctx context.Context) {
 func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
 	defer context.AfterFunc(over, func() { _ = conn.Close() })()
-	f.open.Add(1) // the connection still counts, too, so Wait cannot have returned
+	f.open.Add(1) // the connection still counts, so Wait cannot have returned
 	defer f.open.Done()
 	narrow(conn, r)
 	limitBody(w, r)
@@ -93,13 +93,13 @@ func newFrontLog(out io.Writer) *log.Logger {
 	return log.New(&once{out: out, said: map[string]bool{}}, "viz: ", log.Lmsgprefix)
 }
 
-// once passes on the first line of each kind. One logger writes to it, under its own lock.
+// once passes on the first line of each kind. One logger writes to it, under the logger's lock.
 type once struct {
 	out  io.Writer
 	said map[string]bool // keyed by the beginning of a line without digits, which differ from connection to connection
 }
 
-const maxKinds = 100 // bounds the memory: a line may hold what a client has sent
+const maxKinds = 100 // limits the memory, because a line may contain what a client has sent
 
 func (o *once) Write(line []byte) (int, error) {
 	begins, _, _ := strings.Cut(string(line), "; retrying in")
@@ -119,12 +119,12 @@ func (o *once) Write(line []byte) (int, error) {
 // connKey is the key of the connection in a request's context.
 type connKey struct{}
 
-// track counts connections. net/http calls it for each new one before Serve can return, so none begins once run waits.
+// track counts connections. net/http calls it for each new one before Serve can return, so none begins after run waits.
 func (f *front) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.open.Add(1)
-	case http.StateHijacked, http.StateClosed: // net/http reports no more; the handler counts
+	case http.StateHijacked, http.StateClosed: // net/http reports nothing more; the handler counts
 		f.open.Done()
 	}
 }
@@ -145,8 +145,8 @@ type limitedBody struct {
 	limit *http.ResponseController
 }
 
-// Read lifts the deadline at the end of the body. From there on net/http reads ahead to learn whether the client has
-// gone, and would mistake an expired deadline for that.
+// Read lifts the deadline at the end of the body. After that, net/http reads ahead to detect that the client has gone,
+// and would mistake an expired deadline for this.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
@@ -175,7 +175,7 @@ func lend(listener *net.TCPListener) lentListener {
 	return lentListener{listener}
 }
 
-// Close makes a waiting Accept return. The next user accepts all connections that come from now on.
+// Close makes a waiting Accept return. The next user accepts all later connections.
 func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
 // Accept reports a listener that its user has closed as closed. net/http would retry after an expired deadline.
@@ -187,8 +187,8 @@ func (l lentListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's default buffers
-// hold megabytes: with them, a watcher could leave thousands of events unread before the server noticed.
+// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's default buffers hold
+// megabytes: with those, a watcher could leave thousands of events unread before the server noticed.
 const socketBuffer = 4 << 10
 
 // feedBuffer is the size of the socket buffer towards a page. A record that waits in it is old when the page reads it.
@@ -200,7 +200,7 @@ func narrow(conn net.Conn, r *http.Request) {
 	tcp, ok := conn.(*net.TCPConn)
 	switch {
 	case ok && strings.HasPrefix(r.UserAgent(), sandbox.WatcherAgent):
-		_ = tcp.SetWriteBuffer(socketBuffer) // if the system refuses, the server only notices later
+		_ = tcp.SetWriteBuffer(socketBuffer) // if the system refuses, the server only notices the watcher later
 	case ok && r.URL.Path == "/viz/events":
 		_ = tcp.SetWriteBuffer(feedBuffer)
 	}

@@ -51,7 +51,7 @@ func (s *served) say(t *testing.T, text string) net.Conn {
 	return conn
 }
 
-// closedWithin fails the test unless the server closes the connection within limit. It reads what the server sends
+// closedWithin fails the test unless the server closes the connection within limit. It returns what the server sends
 // until then.
 func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 	t.Helper()
@@ -94,7 +94,7 @@ func TestALongHeaderIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(http.ResponseWriter, *http.Request) { t.Error("served") })
 		conn := s.say(t, "")
-		// an error means that the server has read enough
+		// an error means that the server has stopped reading, as it should
 		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes))
 		said := closedWithin(t, conn, headerTimeout)
 		assert.True(t, strings.HasPrefix(said, "HTTP/1.1 431 "), "got %q", said)
@@ -173,7 +173,7 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })
-		used := s.say(t, get) // this connection stays open for a next request, and must not delay the front's end
+		used := s.say(t, get) // this connection stays open for another request, and must not delay the front's end
 		require.Value(http.ReadResponse(bufio.NewReader(used), nil))(t)
 		late := s.say(t, "")
 		synctest.Wait()
@@ -189,7 +189,7 @@ func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	})
 }
 
-// poor is a listener whose Accept fails a few times for want of file descriptors.
+// poor is a listener whose Accept fails a few times because of missing file descriptors.
 type poor struct {
 	net.Listener
 	refuses int
@@ -202,7 +202,7 @@ func (p *poor) Accept() (net.Conn, error) {
 	return p.Listener.Accept()
 }
 
-// TestAFrontSaysOnceWhatItRetries also holds for the front that begins after a viewer turns a switch.
+// TestAFrontSaysOnceWhatItRetries also covers the front that begins after a viewer turns a switch.
 func TestAFrontSaysOnceWhatItRetries(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var stderr strings.Builder

@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// smallTemp is the environment variable with which this test binary, run again, becomes [onSmallTemp].
+// smallTemp is the environment variable that makes this test binary, when it runs itself, run [onSmallTemp].
 const smallTemp = "VIZ_TEST_SMALL_TEMP"
 
 func init() {
@@ -25,7 +25,7 @@ func init() {
 }
 
 // onSmallTemp runs the program with a temporary folder that has free bytes of space, and prints what the program leaves
-// there.
+// in it.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
 		if err != nil {
@@ -60,8 +60,8 @@ func (filler) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process with mounts of its own, which
-// vanish with that process.
+// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process with its own mounts, which vanish
+// with that process.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {

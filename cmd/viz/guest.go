@@ -26,7 +26,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// guests runs our client half on a server that is not ours, and forwards to it the requests that come to our port.
+// guests runs our client half on a foreign server, and forwards to that server the requests that arrive at our port.
 type guests struct {
 	// Set by serveGuest, never changed.
 	options  *options
@@ -34,13 +34,13 @@ type guests struct {
 	lens     *lens.Lens
 	stderr   io.Writer
 	passing  routine.Group            // the front's goroutines; serveGuest and run wait for them
-	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; buffered: Choose never blocks
+	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; buffered, so Choose never blocks
 
 	now     atomic.Pointer[viz.UI]            // the current visit's page
 	visitor atomic.Pointer[otherserver.Guest] // the current visit's guest
 }
 
-// serverSwitch is the switch by which a recording shows that the server half was not ours.
+// serverSwitch is the switch by which a recording shows that its server half was not ours.
 const serverSwitch = "server"
 
 // serveGuest runs the client half on a server that is not ours until ctx is done. It starts nothing of the server half.
@@ -55,7 +55,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	defer g.passing.Wait()
 	defer fail(nil)
 	group.Go(ctx, "viz.lens", g.lens.Run)
-	// The front outlives ctx until its requests have ended. They end because the lens ends.
+	// The front outlives ctx until its requests have ended, which they do because the lens ends.
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, log: newFrontLog(stderr)}
@@ -77,8 +77,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 // forwards.
 func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load().ServeHTTP(w, r) }
 
-// run runs one visit, with a log of its own, until ctx is done, and then returns nil; or until the page sends another
-// choice, and returns that.
+// run runs one visit, with its own log. It returns nil when ctx is done, or the new choice when the page sends one.
 func (g *guests) run(
 	ctx context.Context, choice *otherserver.Choice, ready func(),
 ) (next *otherserver.Choice, err error) {
@@ -95,7 +94,7 @@ func (g *guests) run(
 		return nil, err
 	}
 	switches := o.Shown()
-	switches[serverSwitch] = "elsewhere" // a recording does not need the address
+	switches[serverSwitch] = "elsewhere" // a recording must not contain the address
 	stopRecording, err := startRecording(o, switches, log, g.stderr)
 	if err != nil {
 		return nil, err

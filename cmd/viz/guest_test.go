@@ -52,7 +52,7 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 		request.Host = c.host
 		if name, value, ok := strings.Cut(c.header, ": "); ok {
 			request.Header.Set(name, value)
-			request.Header.Set("Connection", name) // an upgrade needs it; other requests do not
+			request.Header.Set("Connection", name) // an upgrade needs this header; other requests do not
 		}
 		code, body := answer(t, request)
 		assert.True(t, code == c.status && strings.Contains(body, c.want), "%s at %s: got %d %.200s", c.path, c.host,
@@ -62,7 +62,7 @@ func TestTheServerHalfIsElsewhere(t *testing.T) {
 }
 
 // TestARecordingOfTheLensHasTheEndsOfItsWatches ends the program while a client watches through it. The client sends
-// secrets, which must be kept nowhere, and the server answers with more.
+// secrets, and the server answers with more; none of them may be saved.
 func TestARecordingOfTheLensHasTheEndsOfItsWatches(t *testing.T) {
 	const secret = `{"type":"ADDED","object":{"kind":"Secret","metadata":{"name":"a","resourceVersion":"5"},` +
 		`"data":{"p":"s3cret"}}}` + "\n"

@@ -1,6 +1,6 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book,
 // and the page that shows every event, all on one port. It owns the port, files, signals and etcd; package machine has
-// the rest. Flags, exit statuses and printed lines are contracts, which internal/check/compat/e2e holds.
+// the rest. Flags, exit statuses and printed lines are contracts, which internal/check/compat/e2e tests.
 //
 // Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
 // first signal ends the program within three seconds. A second one ends it at once, and leaves its temporary folder.
@@ -38,7 +38,7 @@ const (
 
 // gcPercent is how much garbage there may be, in percent of the memory in use. Go's default is 100. The program shares
 // the machine with a browser and an editor, so it takes a third less memory, and a tenth more processor time while it
-// is flooded with writes: see docs/COSTS.md. GOGC in the environment wins.
+// is flooded with writes: see docs/COSTS.md. GOGC in the environment overrides it.
 const gcPercent = 50
 
 func main() {
@@ -51,10 +51,10 @@ func main() {
 // interruptible returns a context that the first signal ends. A second signal kills the program, as if it handled no
 // signals.
 func interruptible() context.Context {
-	// Windows has only os.Interrupt; asking for SIGTERM there is harmless.
+	// Windows has only os.Interrupt; requesting SIGTERM there is harmless.
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
-	// Stop first: a client that sees an effect of the first signal can rely on the second one.
+	// Call stop first: a client that sees an effect of the first signal can then rely on the second one.
 	context.AfterFunc(signalled, func() { stop(); end() })
 	return ctx
 }
@@ -64,8 +64,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runUntil(ctx, &ending{clock: clock.RealClock{}}, args, stdout, stderr)
 }
 
-// runUntil returns the exit status when all of the program has ended, or when end stops waiting for it. It leaves
-// nothing temporary on disk.
+// runUntil returns the exit status when the whole program has ended, or when end stops waiting for it. It leaves no
+// temporary files on disk.
 func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {
@@ -86,7 +86,7 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 		}
 		return serve(ctx, o, stdout, stderr)
 	})
-	// An interrupt while starting is no error either.
+	// An interrupt during the start is no error either.
 	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(stderr, "viz: %v\n", err)
 		return exitError
@@ -94,22 +94,22 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 	return exitOK
 }
 
-// The times after the first signal at which the program stops waiting for the parts that have not ended by themselves.
-// It ends within three seconds in any case.
+// The times after the first signal at which the program stops waiting for parts that have not ended by themselves. The
+// program ends within three seconds in any case.
 const (
 	streamsEnd  = 1500 * time.Millisecond // clients' streams end, even if the client half still runs
 	waitingEnds = 2500 * time.Millisecond // the program stops waiting for its goroutines
-	closingEnds = 3000 * time.Millisecond // the program stops waiting for what it closes
+	closingEnds = 3000 * time.Millisecond // the program stops waiting for closing tasks
 )
 
-// ending ends the program even if some goroutine does not end, and runs the tasks that have to be done first.
+// ending ends the program even if some goroutine does not end, and first runs the tasks that must not be left out.
 type ending struct {
 	clock   clock.Clock // the wall's clock, which no page can stop
 	streams tasks       // each ends the streams of a front
 	last    tasks       // each closes something that outlives the program: a recording, or etcd and its folder
 }
 
-// within runs work and returns its error; or, some time after ctx is done, returns although work still runs.
+// within runs work and returns its error. Some time after ctx is done, it returns even if work still runs.
 func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context.Context) error) error {
 	worked := e.start(ctx, "viz.work", work)
 	select {
@@ -139,7 +139,7 @@ func (e *ending) start(ctx context.Context, name string, f func(context.Context)
 	return ended
 }
 
-// await waits at most d for what start has started.
+// await waits at most d for a function that start has started.
 func (e *ending) await(running <-chan error, d time.Duration) (ended bool, err error) {
 	timer := e.clock.NewTimer(d)
 	defer timer.Stop()
@@ -151,16 +151,16 @@ func (e *ending) await(running <-chan error, d time.Duration) (ended bool, err e
 	}
 }
 
-// tasks are the things to do before the program ends. The zero value is empty.
+// tasks are the tasks to run before the program ends. The zero value is empty.
 type tasks struct {
 	mu   sync.Mutex // guards list
 	list []*task
 }
 
-// task runs its function once, for the first caller; other callers wait for that.
+// task runs its function once, for the first caller; other callers wait for the end of that call.
 type task struct{ do func() error }
 
-// add puts f on the list. do runs f and takes it off the list; the caller uses it if the program gets that far by
+// add puts f on the list. do runs f and takes it off the list; the caller calls do if the program gets that far by
 // itself.
 func (t *tasks) add(f func() error) (do func() error) {
 	added := &task{sync.OnceValue(f)}

@@ -29,10 +29,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait for a fact of the running program: whatever takes longer hangs, even on a busy machine.
+// patience bounds every wait for a fact of the running program. Even on a busy machine, whatever takes longer hangs.
 const patience = 5 * time.Minute
 
-// program is a call of run that has not returned.
+// program is a call of run that has not returned yet.
 type program struct {
 	url    string
 	clock  *clocktesting.FakeClock // never moves, so the program has to end by itself
@@ -183,7 +183,7 @@ func TestDataInAFolderSurvives(t *testing.T) {
 	p = start(t, "-data-dir", dir, "-demo=false", "-controllers=false")
 	code, _ := p.get(t, "/api/v1/namespaces/default/pods/a")
 	assert.Equal(t, http.StatusOK, code, "after a restart")
-	// The folder is in use now, so a second program has to refuse it.
+	// The folder is now in use, so a second program has to refuse it.
 	var stderr strings.Builder
 	status := run(t.Context(), []string{"-listen", "127.0.0.1:0", "-data-dir", dir}, io.Discard, &stderr)
 	assert.True(t, status == exitError && strings.Contains(stderr.String(), "use") &&
@@ -230,7 +230,7 @@ func TestWhatCannotBeStartedIsOneLineAndAStatus(t *testing.T) {
 	free := []string{"-listen", "127.0.0.1:0"}
 	three := t.TempDir() // the data folder of an older program that ran three nodes
 	require.NoError(t, os.MkdirAll(filepath.Join(three, "etcd-1", "member"), 0o700))
-	greedy := filepath.Join(t.TempDir(), "greedy.gz") // a recording that would take more memory than there is
+	greedy := filepath.Join(t.TempDir(), "greedy.gz") // a recording that would take more memory than the machine has
 	require.NoError(t, os.WriteFile(greedy, recordingbombs.All[0].File(), 0o600))
 	type refusal struct {
 		name   string

@@ -63,8 +63,8 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 	})
 }
 
-// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat ends a run as soon as it is ready: the program ends with the
-// recording's error.
+// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat ends a run as soon as it is ready. The program must end with
+// the recording's error.
 func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 	o := require.Value(parseOptions([]string{"-flight=off", "-demo=false", "-controllers=false"}, io.Discard))(t)
 	o.end = &ending{}
@@ -95,10 +95,11 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		target, value string
 		want          int
 	}{{"fifo", "both", http.StatusBadRequest}, {"listen", ":0", http.StatusNotFound}, {"", "", http.StatusNotFound}} {
-		code, body := p.post(t, "/viz/knobs", fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target, bad.value))
+		code, body := p.post(t, "/viz/knobs",
+			fmt.Sprintf(`{"name":"switch","target":%q,"value":%q}`, bad.target, bad.value))
 		assert.True(t, code == bad.want, "%s=%s: got %d, want %d; %s", bad.target, bad.value, code, bad.want, body)
 	}
-	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"real"}`) // the value that the switch has already
+	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"real"}`) // the switch already has this value
 	if now := p.how(t); now.Log != began.Log {
 		t.Error("started again for nothing")
 	}
@@ -131,7 +132,7 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	p.end(t)
 }
 
-// how has the log that the program writes, and the switches with which it runs.
+// how is the log that the program writes, and the switches with which it runs.
 type how struct {
 	Log      string
 	Switches map[string]string
@@ -149,7 +150,7 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 	t.Helper()
 	var now how
 	eventually.Holds(t, "the program starts again", func() bool {
-		if now = p.how(t); now.Log == before.Log || now.Log == "" { // an empty Log means that no half answers
+		if now = p.how(t); now.Log == before.Log || now.Log == "" { // an empty Log means that neither half answers
 			return false
 		}
 		code, _ := p.get(t, "/readyz") // requested second, so that the new half answers
@@ -171,7 +172,7 @@ var written = map[string]func(name string) error{
 	},
 }
 
-// TestWhatIsNotOursIsLeftAlone puts something where each flag writes.
+// TestWhatIsNotOursIsLeftAlone puts other files where each flag writes.
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	for flag, write := range written {
 		for name, put := range map[string]func(t *testing.T, file, other string) error{

@@ -23,7 +23,7 @@ import (
 )
 
 // serve runs the program until ctx is done or something essential breaks, and returns when all of it has ended. It
-// opens the port first: a port in use is the most frequent mistake, and should cost no start of etcd.
+// opens the port first, because a port in use is the most frequent mistake, and should not cost a start of etcd.
 func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -107,7 +107,7 @@ func (o *options) hosts(listener net.Listener) []string {
 	return []string{host, listener.Addr().String()}
 }
 
-// reason returns why the system refused, without repeating the address.
+// reason returns why the system refused, without the address.
 func reason(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -139,7 +139,7 @@ func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	return &url.URL{Scheme: "http", Host: net.JoinHostPort(ip.String(), fmt.Sprint(addr.Port))}
 }
 
-// warnIfOpen prints a warning if other machines can reach the listener, because there is no authentication at all.
+// warnIfOpen prints a warning if other machines can reach the listener, because there is no authentication.
 func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	if addr := listener.Addr().(*net.TCPAddr); !addr.IP.IsLoopback() {
 		fmt.Fprintf(stderr, "viz: warning: %s can be reached from other machines, and "+
@@ -163,5 +163,5 @@ func openBrowser(url string, stderr io.Writer) {
 		fmt.Fprintf(stderr, "cannot open a browser: %v\n", err)
 		return
 	}
-	go func() { _ = command.Wait() }() // leaves no zombie; the opener returns at once
+	go func() { _ = command.Wait() }() // prevents a zombie; the opener returns at once
 }

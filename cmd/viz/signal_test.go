@@ -22,7 +22,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// asStuck is the environment variable that makes this test binary [stuck]. Its clock does not move, so the program
+// asStuck is the environment variable that makes this test binary run [stuck]. Its clock does not move, so the program
 // never gives up by itself.
 const asStuck = "VIZ_TEST_AS_STUCK"
 
@@ -54,8 +54,8 @@ func child(t *testing.T, as string, args ...string) (*exec.Cmd, *strings.Builder
 	return c, stderr
 }
 
-// TestASecondSignalEndsTheProgramAtOnce has a handler compute for ever, and stops the program's clock: the first signal
-// never ends the program.
+// TestASecondSignalEndsTheProgramAtOnce has a handler compute forever, and stops the program's clock, so that the first
+// signal never ends the program.
 func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sent.String(), func(t *testing.T) {
@@ -91,10 +91,10 @@ func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
 	file := require.Value(c.StdinPipe())(t)
 	require.NoError(t, c.Start())
 	line := require.Value(gzip.NewWriterLevel(file, gzip.NoCompression))(t)
-	_, err := line.Write(make([]byte, 1<<20)) // more than a pipe holds: once it is written, the program reads
+	_, err := line.Write(make([]byte, 1<<20)) // more than a pipe holds: after this write, the program is reading
 	require.NoError(t, err)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-	// Send small pieces: the program notices the signal long before the line is too long.
+	// Send small pieces, so that the program notices the signal long before the line is too long.
 	for piece := make([]byte, 64); err == nil; err = line.Flush() {
 		_, _ = line.Write(piece)
 	}

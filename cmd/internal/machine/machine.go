@@ -1,6 +1,6 @@
 // Package machine is the program that every host of listwatch runs: it wires together an etcd, both halves, the
-// viewers' controls, and the page. It opens no socket or file, handles no signal and starts no process. Its hosts do:
-// cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+// viewers' controls, and the page. It opens no socket or file, handles no signal and starts no process, because its
+// hosts do so: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
 package machine
 
 import (
@@ -49,7 +49,7 @@ type Host struct {
 	// Page adds the host's own rooms to the page; nil: none.
 	Page  func(page *frame.Page)
 	Hosts []string // the host names under which a browser may open the page, as for [viz.Guard]
-	// Record begins to write the log; nil: nothing is recorded. The machine calls stop last, when the rest of the run
+	// Record begins to write the log; nil: nothing is recorded. The machine calls stop last, after the rest of the run
 	// has ended.
 	Record func(log *probe.Log) (stop func() error, err error)
 	// Recorded names what Record writes. If it is not "", no switch can be turned, because a recording holds one run.
@@ -76,15 +76,15 @@ type Run struct {
 	Sandbox  *sandbox.Sandbox
 	Server   *pipeline.Server
 	Pictures *viz.Pictures
-	Fail     context.CancelCauseFunc // ends the program with a reason
+	Fail     context.CancelCauseFunc // ends the program, with a reason
 
 	host  *Host
 	first Options      // the options of the host's first run
-	next  chan Options // sent by Begin, received by run, never closed; buffered so that Begin never blocks
+	next  chan Options // sent by Begin, received by run, never closed; buffered, so Begin never blocks
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
-// ended. It calls ready once, when all of the first run is ready.
+// ended. It calls ready once, when the whole first run is ready.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -141,7 +141,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		if wrong != nil {
 			return nil, wrong
 		}
-		defer func() { err = errors.Join(err, stop()) }() // last: the recording has the end of everything else
+		defer func() { err = errors.Join(err, stop()) }() // last, so that the recording has the end of everything else
 	}
 	ctx, r.Fail = context.WithCancelCause(ctx)
 	var group routine.Group
@@ -161,7 +161,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 	group.Go(ctx, "viz.pipeline", func(ctx context.Context) { p.Run(ctx, front, owner.Run) })
 
 	err = p.WaitReady(ctx)
-	held.SetPaused(r.Options.Clock == ClockManual) // only now: nothing becomes ready while the clock is stopped
+	held.SetPaused(r.Options.Clock == ClockManual) // not earlier: nothing becomes ready while the clock is stopped
 	if err == nil {
 		ready()
 		select {
@@ -254,7 +254,7 @@ func Begin[O any](next chan<- O, other O, resources string) error {
 	}
 }
 
-// ClockManual is the value of Options.Clock with which the clock stops once everything is ready.
+// ClockManual is the value of Options.Clock that stops the clock once everything is ready.
 const ClockManual = "manual"
 
 // Options are the settings of both halves.
@@ -263,7 +263,7 @@ type Options struct {
 	Controllers  []string          // the names of the running ones, out of pipeline.Controllers
 	Switches     map[string]string // by name, values that pipeline.Switches offers
 	MediaType    string            // the encoding of the objects in etcd
-	RingCapacity int               // entries in every history ring; 0: dynamic
+	RingCapacity int               // entries in each history ring; 0: dynamic
 	MaxTraffic   int               // the most changes a second that a viewer may set; 0: the sandbox's own limit
 	LogSize      int               // records that the log keeps
 	Clock        string            // "real" or [ClockManual]
@@ -283,14 +283,14 @@ func (o Options) Shown() map[string]string {
 	return all
 }
 
-// Clocks are the program's two clocks: one for everything inside, one for requests from outside.
+// Clocks are the program's two clocks: one for the machine, and one for requests from outside.
 type Clocks struct {
 	World    *worldclock.Clock
 	patience *worldclock.Clock // never stops
 }
 
-// StartClocks returns running clocks. stop ends them and returns when they have ended: call it after all that waits on
-// them has ended.
+// StartClocks returns running clocks. stop ends them and returns when they have ended: call it after all their users
+// have ended.
 func StartClocks() (c *Clocks, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c = &Clocks{World: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
@@ -300,8 +300,8 @@ func StartClocks() (c *Clocks, stop func()) {
 	return c, func() { cancel(); routines.Wait() }
 }
 
-// tellStops reports, until ctx is done, each time that the program goes on after it was stopped as a whole. It receives
-// this from the patience clock, which no viewer can stop.
+// tellStops reports, until ctx is done, each time that the program goes on after it was stopped as a whole. It learns
+// of this from the patience clock, which no viewer can stop.
 func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	for {
 		select {

@@ -13,7 +13,7 @@ import (
 const gzipThreshold = 128 * 1024
 
 // gzipPool keeps compressors for later answers: each has a quarter of a megabyte of tables. They favour speed, because
-// a server's processors limit it before its network does.
+// a server's processors are busy before its network is.
 var gzipPool = sync.Pool{New: func() any {
 	compressor, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // only an unknown level is an error
 	return compressor
@@ -23,8 +23,8 @@ var gzipPool = sync.Pool{New: func() any {
 var keptPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gzipThreshold) }}
 
 // Writer compresses large answers. It buffers the first [gzipThreshold] bytes before it writes the header, so a handler
-// that fails earlier can still give another answer. It writes the rest in pieces of that size: lists are encoded item
-// by item, and without the buffer net/http would make a system call for every few items. Only one goroutine may use a
+// that fails earlier can still give another answer. It writes the rest in pieces of that size, because lists are
+// encoded item by item, and net/http alone would make a system call for every few items. Only one goroutine may use a
 // Writer.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: deferredResponseWriter
@@ -56,7 +56,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.kept.Write(p)
 }
 
-// pieces writes the contents of the buffer. If it writes before Close, the answer is large.
+// pieces writes the contents of the buffer. If it is called before Close, the answer is large.
 type pieces struct{ *Writer }
 
 func (w pieces) Write(p []byte) (int, error) {

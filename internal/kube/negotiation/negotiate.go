@@ -118,8 +118,8 @@ func AllowsTransform(target *schema.GroupVersionKind) bool {
 	return false
 }
 
-// Stream returns the outcome of [Output] for a stream. The error is a 406 for YAML, which cannot be streamed: only the
-// next document's beginning shows a document's end.
+// Stream returns the outcome of [Output] for a stream. The error is a 406 for YAML, which cannot be streamed: a
+// document's end is visible only at the beginning of the next document.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateOutputMediaTypeStream
 func Stream(output MediaType) (MediaType, error) {
@@ -210,7 +210,7 @@ func Refusal(code int, format string, args ...any) *apierrors.StatusError {
 		Reason: reasons[code], Message: fmt.Sprintf(format, args...)}}
 }
 
-// MaxRequestBodyBytes is upstream's limit: twice that of etcd, because JSON is larger than protobuf.
+// MaxRequestBodyBytes is upstream's limit: twice etcd's limit, because JSON is larger than protobuf.
 const MaxRequestBodyBytes = 3 * 1024 * 1024
 
 // ReadBody returns the body of the request. The error is a 413 if the body is too large, and a 400 if it ends early.
@@ -225,13 +225,13 @@ func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", int64(MaxRequestBodyBytes)))
 	case r.Context().Err() != nil:
-		return nil, err // toStatus finds out whether it is a timeout or the client has gone
+		return nil, err // toStatus distinguishes a timeout from a client that has gone
 	default:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
 	}
 }
 
-// Body is the body of a request, with its serializer.
+// Body is the body of a request, with the serializer that reads it.
 type Body struct {
 	info  runtime.SerializerInfo
 	bytes []byte
@@ -247,7 +247,7 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	return Body{info, body}, err
 }
 
-// Decode decodes the body like [DecodeObject], and adds the warnings to the answer. The error is a 400.
+// Decode decodes the body as [DecodeObject] does, and adds the warnings to the answer. The error is a 400.
 func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (runtime.Object, error) {
 	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive)

@@ -29,7 +29,7 @@ func get(url, header, value string) *http.Request {
 
 func TestTheBestClauseThatCanBeSatisfiedDecides(t *testing.T) {
 	const tableOf, metaOf = ";as=Table;g=meta.k8s.io;v=v1", ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1"
-	for accept, want := range map[string]struct{ name, kind string }{ // no name: a 406
+	for accept, want := range map[string]struct{ name, kind string }{ // "" as the name means a 406
 		"":                                    {JSON, ""},
 		"application/json;q=0.5, */*;q=0.9":   {JSON, ""},
 		"application/yaml;q=0.2, text/html":   {YAML, ""},
@@ -96,7 +96,7 @@ func TestABodyIsReadByItsContentType(t *testing.T) {
 		warnings                     int
 	}{
 		{"", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, "", "", 0},
-		{"application/json; charset=utf-8", `{"metadata":{"name":"a"}}`, "", "", 0}, // the path gives the kind
+		{"application/json; charset=utf-8", `{"metadata":{"name":"a"}}`, "", "", 0}, // the path implies the kind
 		{YAML, "metadata: {name: a}", "", "", 0},
 		{JSON, `{"metadata":{"name":"a"},"wrong":1,"spec":{"more":2}}`, "", "", 2},
 		{JSON, `{"metadata":{"name":"a"},"wrong":1}`, metav1.FieldValidationIgnore, "", 0},
@@ -186,7 +186,7 @@ func TestACompressorForgetsItsAnswer(t *testing.T) {
 		_, _ = out.Write(make([]byte, 2*gzipThreshold))
 		_ = out.Close()
 	}()
-	runtime.GC() // the pool keeps the compressor during one collection
+	runtime.GC() // the pool keeps the compressor for one collection only
 	assert.Equal(t, nil, answered.Value(), "the compressor keeps its answer alive")
 }
 

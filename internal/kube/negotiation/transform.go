@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// TableOptions parses the query parameters of a conversion to a table; nil: the answer is not a table.
+// TableOptions parses the query parameters of a conversion to a table. It returns nil if the answer is not a table.
 func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, error) {
 	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil
@@ -32,7 +32,7 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 	return options, nil
 }
 
-// Transform converts obj to target. It does not convert a Status, so that clients recognise errors. rows makes the
+// Transform converts obj to target. It leaves a Status as it is, so that clients recognise errors. rows makes the
 // table, with the object in each row.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject

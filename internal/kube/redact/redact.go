@@ -27,8 +27,8 @@ var (
 		`\\*"(?:data|stringData|kubectl\.kubernetes\.io/last-applied-configuration)\\*"\s*:\s*`)
 )
 
-// parameters are the API's query parameters whose values stay, because none of them holds a credential. The parameters
-// of exec are not among them: a command line may hold a password.
+// parameters are the API's query parameters whose values stay visible, because none of them holds a credential. The
+// parameters of exec are not among them: a command line may hold a password.
 var parameters = sets.New(
 	"allowWatchBookmarks", "continue", "dryRun", "fieldManager", "fieldSelector", "fieldValidation", "follow",
 	"force", "gracePeriodSeconds", "includeObject", "labelSelector", "limit", "orphanDependents", "pretty",
@@ -36,8 +36,8 @@ var parameters = sets.New(
 	"tailLines", "timeout", "timeoutSeconds", "timestamps", "watch",
 )
 
-// Text returns a text without its secrets. The text may be the head of a request, a body or a piece of one, or a line
-// with a URL.
+// Text returns a text without its secrets. The text may be the head of a request, a whole body or a piece of one, or a
+// line with a URL.
 func Text(text string) string {
 	if !strings.ContainsAny(text, ":= .\x00?") {
 		return text
@@ -73,7 +73,7 @@ func Query(raw string) string {
 }
 
 // Secret hides the data of Secrets, whole or in pieces, and the copy of the object that kubectl apply keeps in an
-// annotation. It hides protobuf as a whole, because no mark shows where the data begin.
+// annotation. It hides protobuf completely, because nothing marks the beginning of the data.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
 		return Hidden
@@ -100,7 +100,7 @@ func JSON(written []byte) json.RawMessage {
 	return out
 }
 
-// each redacts each string in a tree. key is the tree's name in its parent.
+// each redacts each string in a tree. key is the name of the tree in its parent.
 func each(key string, tree any) any {
 	switch value := tree.(type) {
 	case string:

@@ -38,7 +38,7 @@ func podRestarts(r *Row) any {
 }
 
 // podReason sums up a pod in one word. A reason overrides the phase, the containers' states override both, and a
-// deletion overrides everything.
+// deletion overrides all of them.
 //
 // Differs: upstream's row also counts sidecars, and the init containers that have finished ("Init:0/2").
 func podReason(pod *corev1.Pod) any {
@@ -170,7 +170,7 @@ var modes = []struct {
 }{{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
 	{corev1.ReadWriteOncePod, "RWOP"}}
 
-// accessModes returns the cell of a list of them.
+// accessModes returns the cell for a list of modes.
 func accessModes(path string) func(*Row) any {
 	return func(r *Row) any {
 		list, _ := r.field(path).([]any)

@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// columns are the columns of each resource's table. Other resources have a name and an age.
+// columns are the columns of each resource's table. Resources that are not listed have a name and an age.
 //
 // Differs: upstream shows more of drivers, devices and attachments of volumes.
 var columns = map[string][]Column{
@@ -132,7 +132,7 @@ var columns = map[string][]Column{
 		Column{"AllowVolumeExpansion", "Whether they can grow.", false, show("allowVolumeExpansion", false)})[1:]...),
 }
 
-// Columns of several kinds.
+// These columns are shared by several kinds.
 var (
 	nameColumn = Column{"Name", "Name of the object, unique within its namespace.", false, func(r *Row) any {
 		return r.Object.(metav1.Object).GetName()
@@ -248,7 +248,7 @@ func definitions(shown []Column) (described []metav1.TableColumnDefinition) {
 // field returns the value at a path of JSON names, such as "spec.nodeName"; nil: there is none.
 func (r *Row) field(path string) any {
 	if r.fields == nil {
-		// There is no error: every stored object can be converted to JSON.
+		// There is no error, because every stored object can be converted to JSON.
 		r.fields, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
 	}
 	value, _, _ := unstructured.NestedFieldNoCopy(r.fields, strings.Split(path, ".")...)
@@ -281,7 +281,7 @@ func count(paths ...string) func(*Row) any {
 	}
 }
 
-// by returns a cell that make computes from the object.
+// by returns a cell whose value make computes from the object.
 func by[T runtime.Object](make func(T) any) func(*Row) any {
 	return func(r *Row) any { return make(r.Object.(T)) }
 }

@@ -164,7 +164,7 @@ var EventFields = eventFields("regarding.", "reportingController")
 // EventV1Fields are the selectable fields of events in events.k8s.io/v1.
 var EventV1Fields = eventFields("involvedObject.", "reportingComponent", "source")
 
-// eventFields returns the names of an event's selectable fields, except those that begin with prefix and others.
+// eventFields returns the names of an event's selectable fields, except others and those that begin with prefix.
 func eventFields(prefix string, others ...string) (names []string) {
 	_, all, _ := EventAttrs(&corev1.Event{}) // the error is only for other types
 	for name := range all.(fields.Set) {
@@ -178,7 +178,7 @@ func eventFields(prefix string, others ...string) (names []string) {
 // EventStrategy is for events of either group.
 type EventStrategy struct{ freely }
 
-// AllowCreateOnUpdate returns true: a reporter that counts an event again need not check that it still exists.
+// AllowCreateOnUpdate returns true, so that a reporter may count an event again without checking that it still exists.
 func (EventStrategy) AllowCreateOnUpdate() bool { return true }
 
 // Validate requires that the event is in the namespace of its involved object.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeNameTriggerFunc returns the node of a pod. By this node the cache finds the watchers that select it, so that
+// NodeNameTriggerFunc returns the node of a pod. By this node the cache finds the watchers that select the pod, so that
 // thousands of kubelets can watch pods.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
@@ -23,7 +23,7 @@ func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).S
 // PodAttrs returns a pod's labels and selectable fields. The cache calls it for each event.
 var PodAttrs = attrs(func(pod *corev1.Pod) fields.Fields { return (*podFields)(pod) })
 
-// podFields is a pod as the fields for field selectors. It copies nothing, because few selectors name a field.
+// podFields presents a pod to field selectors. It copies nothing, because few selectors name a field.
 type podFields corev1.Pod
 
 // podField has a function for each selectable field.
@@ -66,7 +66,7 @@ func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
-	if len(pod.Spec.SchedulingGates) > 0 { // a condition keeps the scheduler from the pod
+	if len(pod.Spec.SchedulingGates) > 0 { // this condition keeps the scheduler away from the pod
 		SetPodCondition(&pod.Status, corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
 			Message: "Scheduling is blocked due to non-empty scheduling gates",
@@ -88,7 +88,7 @@ func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 }
 
 // CheckGracefulDelete sets the time that a running pod has to stop. A pod that has finished or was never bound to a
-// node gets no time: no kubelet will report the end of its containers.
+// node gets no time, because no kubelet will report the end of its containers.
 func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)

@@ -86,14 +86,14 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	return problems
 }
 
-// updatablePodSpec is the error for a change of another field.
+// updatablePodSpec is the error for a change of any other field.
 const updatablePodSpec = "pod updates may not change fields other than " +
 	"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only " +
 	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
 	"previously negative)"
 
 // validatePodSpecUpdate refuses most changes of a spec. A pod is one attempt to run its containers: their images may
-// change, but a pod with other containers or on another node is another pod.
+// change, but other containers or another node would make it another pod.
 //
 // Differs: upstream also shows the fields that differ.
 func validatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {

@@ -1,6 +1,6 @@
 // Package resources has the differences between kinds, except for storage: strategies (with defaults and validation),
 // the labels and fields for selectors, and the columns of tables. It does not use storage or requests, and has no
-// state. The registry's chapter describes strategies; a kind's row there names what is here.
+// state. The registry's chapter describes strategies; a kind's row there names the parts from this package.
 package resources
 
 import (
@@ -113,8 +113,8 @@ func setPart(obj, from runtime.Object, name string) {
 
 // SetPropagationFinalizers sets the finalizers of an object for the propagation policy of its deletion. With Orphan or
 // Foreground the object stays, marked, until a garbage collector has handled its dependents. With Background, the usual
-// policy, the object goes at once, and the collector handles the dependents later. Without a policy the finalizers do
-// not change.
+// policy, the object is removed at once, and the collector handles the dependents later. Without a policy the
+// finalizers do not change.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: deletionFinalizersForGarbageCollection
 func SetPropagationFinalizers(object metav1.Object, options *metav1.DeleteOptions) {

@@ -1,5 +1,5 @@
-// Package scheme has the program's object types, by group, and their encodings. Nothing changes after init; a kind's
-// group is added here, the kind in chapter 07's table.
+// Package scheme has the program's object types, by group, and their encodings. Nothing changes after init. To add a
+// kind, add its group here, and the kind in chapter 07's table.
 package scheme
 
 import (
@@ -43,14 +43,14 @@ func init() {
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 }
 
-// ClearKind clears kind and apiVersion in obj, which follow from obj's Go type, and returns obj.
+// ClearKind clears kind and apiVersion in obj, because obj's Go type implies them, and returns obj.
 func ClearKind(obj runtime.Object) runtime.Object {
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj
 }
 
-// WithKind returns obj with kind and apiVersion. If they are missing, it returns a shallow copy that has them: obj may
-// be shared with other watchers.
+// WithKind returns obj with kind and apiVersion. If they are missing, it returns a shallow copy that has them, because
+// other watchers may share obj.
 func WithKind(obj runtime.Object) (runtime.Object, error) {
 	if !obj.GetObjectKind().GroupVersionKind().Empty() {
 		return obj, nil

@@ -25,7 +25,7 @@ func TestAKindNobodyHasRegisteredIsRefused(t *testing.T) {
 	}
 }
 
-// Every field of an event in one group is in the other, under the other group's name.
+// TestAnEventIsTheSameInBothGroups: each field of an event in one group is in the other, under the other group's name.
 func TestAnEventIsTheSameInBothGroups(t *testing.T) {
 	filler := randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).Funcs(
 		func(v *metav1.TypeMeta, _ randfill.Continue) {},

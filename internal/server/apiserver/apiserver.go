@@ -1,6 +1,6 @@
 // Package apiserver adds the parts that kubectl needs to the handlers of chapter 08: discovery, OpenAPI, patches,
-// server-side apply, managed fields, evictions, metrics and health. The registry owns all objects. What kubectl sees of
-// a change is in the sessions of internal/check/compat/kubectl.
+// server-side apply, managed fields, evictions, metrics and health. The registry owns all objects. The sessions of
+// internal/check/compat/kubectl show what kubectl sees of a change.
 //
 // Upstream: k8s.io/apiserver/pkg/server
 package apiserver
@@ -28,8 +28,8 @@ import (
 type Config struct {
 	handlers.Config
 
-	Ready     func() error         // returns the reason why the caches are not ready; nil: always ready
-	EtcdReady func() error         // returns the reason why etcd would refuse a write; nil: not checked
+	Ready     func() error         // returns why the caches are not ready; nil: they are always ready
+	EtcdReady func() error         // returns why etcd would refuse a write; nil: not checked
 	Registry  *prometheus.Registry // for metrics, and shown at /metrics; nil: New makes one
 }
 
@@ -192,7 +192,7 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}),
 	}
 	for _, kind := range []string{"readOnly", "mutating"} {
-		m.inflight.WithLabelValues(kind) // shown from the start
+		m.inflight.WithLabelValues(kind) // present from the start
 	}
 	return m
 }

@@ -98,7 +98,7 @@ func TestWhatAManagerNoLongerWantsGoesAway(t *testing.T) {
 func TestListsWithKeysAreMergedByThem(t *testing.T) {
 	a := newAPI(t)
 	a.applied(201, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1', env: [{name: A, value: '1'}]}]}\n")
-	// The containers of a pod are immutable, so the test merges another list with keys: owner references.
+	// The containers of a pod are immutable, so the test merges another list with keys, owner references.
 	a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
 	pod := a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
 	assert.Equal(t, 2, len(pod.OwnerReferences), "got owners %+v, want both", pod.OwnerReferences)
@@ -128,7 +128,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }
 
-// The key of a service account's secrets is their name. Validation accepts a secret without one.
+// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers uses a secret without a name, the list's key: validation accepts it.
 func TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/serviceaccounts"
@@ -204,7 +204,7 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 		"got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.GetRawBytes())
 }
 
-// A field without a type would have no manager, and a write that sets it would record no managed fields.
+// TestEveryFieldOfEveryKindHasAType: a field without a type has no manager, and writing it records no managed fields.
 func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 	for _, resource := range registry.Resources() {
 		obj := resource.NewFunc()

@@ -28,7 +28,7 @@ import (
 	"listwatch/internal/kube/negotiation"
 )
 
-// The version that the server reports: that of the Kubernetes code that the project rewrites.
+// The server reports the version of the Kubernetes code that the project rewrites.
 const (
 	versionMajor      = "1"
 	versionMinor      = "37"
@@ -38,8 +38,8 @@ const (
 // aggregatedType is the media type of aggregated discovery.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// otherWords are the short names and categories that kubectl accepts instead of a resource's name. Other resources have
-// neither.
+// otherWords are the short names and categories that kubectl accepts instead of a resource's name. Resources that are
+// not listed have neither.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/rest/rest.go: ShortNamesProvider
 // Differs: upstream's storages have methods for short names and for categories.
@@ -219,7 +219,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, contentType string, value
 	handlers.WriteBody(w, r, http.StatusOK, append(body, '\n'))
 }
 
-// documents are the OpenAPI documents, zipped: a kube-apiserver's of our version, reduced to the paths that we serve. A
+// documents are a kube-apiserver's OpenAPI documents, zipped, in our version and reduced to the paths that we serve. A
 // test in internal/check/compat/kubectl, part of `make full`, compares them with a kube-apiserver's, and writes them.
 //
 //go:embed openapi
@@ -294,8 +294,8 @@ func gunzip(data []byte) []byte {
 	return plain
 }
 
-// install registers the documents, and the index of v3. The index has a hash for each document: a client reuses its
-// copy until the hash changes.
+// install registers the documents, and the index of v3. The index has a hash for each document: a client uses its copy
+// until the hash changes.
 func (o *openAPI) install(server *handlers.Server) {
 	paths := map[string]any{}
 	for path, document := range o.v3 {

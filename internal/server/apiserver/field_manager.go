@@ -27,9 +27,9 @@ import (
 )
 
 // fieldManager records each write in metadata.managedFields: the client is the manager of the fields that it has set.
-// An apply has only the fields that its client wants to manage. It removes fields that the client's last apply had and
-// this one lacks, unless another manager has them. A field to which another manager has given a different value is a
-// conflict. All other fields stay.
+// An apply contains only the fields that its client wants to manage. It removes fields that the client's last apply
+// contained and this one lacks, unless another manager has them. A field to which another manager has given a different
+// value is a conflict. All other fields stay.
 //
 // The library structured-merge-diff implements the rules; this file supplies the types.
 //
@@ -77,8 +77,8 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 	}
 }
 
-// Update records in obj's managed fields, under the client's name, the differences from live. If a list's element lacks
-// its key, or the objects are too large, obj gets the managed fields of live.
+// Update records in obj's managed fields, under the client's name, the differences from live. If an element of a list
+// lacks its key, or the objects are too large, obj gets the managed fields of live.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
 // Differs: upstream logs such an error, with [SHOULD NOT HAPPEN], and has no limit.
@@ -99,7 +99,7 @@ const maxNotedFields = 20000
 var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+
 	"noted is %d", maxNotedFields)
 
-// hasTooManyFields only counts the fields of large objects: an element takes at least two bytes of protobuf.
+// hasTooManyFields counts the fields of large objects only: an element takes at least two bytes of protobuf.
 func hasTooManyFields(obj runtime.Object) bool {
 	sized, ok := obj.(interface{ Size() int })
 	return ok && sized.Size() > 2*maxNotedFields && countFields(reflect.ValueOf(obj)) > maxNotedFields

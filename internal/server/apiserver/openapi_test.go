@@ -42,7 +42,7 @@ func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 	assert.Equal(t, 304, again.Code, "again")
 }
 
-// The documents of v2 and v3 describe the same paths, each in its version's format.
+// TestTheOlderDocumentHasTheSameOperations: v2 and v3 describe the same paths, each in its version's format.
 func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 	a := newAPI(t)
 	var v2 struct {
@@ -71,7 +71,7 @@ func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
-// Both forms of discovery have the same content, which docs/KINDS.md shows.
+// TestDiscoverySaysTheSameInBothForms compares them with each other; docs/KINDS.md shows their content.
 func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 	a := newAPI(t)
 	var aggregated, legacy []string
@@ -137,7 +137,7 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 		"gzip: got %v, %d bytes", small.Header(), small.Body.Len())
 }
 
-// Every route is in a document, and every operation of a document has a route.
+// TestOpenAPIDocumentsAndRoutesAgree: every route is in a document, and every operation of a document has a route.
 func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 	a := newAPI(t)
 	fill := strings.NewReplacer("{namespace}", "default", "{name}", "a")
@@ -218,20 +218,26 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 	a.Do("POST", podsPath+"?dryRun=Some", podA)
 	body := a.Do("GET", "/metrics", "").Body.String()
 	for _, want := range []string{
-		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",` +
+			`scope="resource",` +
 			`subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",` +
+			`scope="resource",` +
 			`subresource="",verb="GET",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",` +
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",` +
+			`scope="namespace",` +
 			`subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",` +
+		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",` +
+			`scope="cluster",` +
 			`subresource="",verb="LIST",version="v1"} 1`,
 		`apiserver_request_total{code="201",component="apiserver",dry_run="All",group="",resource="pods",` +
 			`scope="resource",subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_total{code="422",component="apiserver",dry_run="",group="",resource="pods",scope="resource",` +
+		`apiserver_request_total{code="422",component="apiserver",dry_run="",group="",resource="pods",` +
+			`scope="resource",` +
 			`subresource="",verb="POST",version="v1"} 1`,
 		`apiserver_request_duration_seconds_count{`,
-		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",scope="namespace",subresource="",` +
+		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",` +
+			`scope="namespace",subresource="",` +
 			`verb="LIST",version="v1"} 1`,
 		`apiserver_current_inflight_requests{request_kind="readOnly"} 0`,
 		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,

@@ -29,15 +29,15 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// A small patch can cause much work. These limits bound it.
+// A small patch can cause much work. These constants limit that work.
 //
 // Differs: upstream limits only the operations and the size of copies; its work on elements and fields is quadratic.
 const (
 	maxJSONPatchOperations = 10000
-	// maxPatchDepth is the greatest depth of a patch. The library parses the innermost value once per level.
+	// maxPatchDepth is the greatest depth of a patch. The library parses the innermost value once for each level.
 	maxPatchDepth = 100
-	// maxPatchElements is the most elements in the lists of a strategic merge patch. The library searches the stored
-	// list for each of them, from the beginning.
+	// maxPatchElements is the most elements in the lists of a strategic merge patch. For each element, the library
+	// searches the stored list from the beginning.
 	maxPatchElements = 2000
 	// maxPatchedBytes is the greatest size of an object between operations: the stored object, the patch's values, and
 	// copies.
@@ -102,7 +102,7 @@ func patchTypeOf(r *http.Request) (types.PatchType, error) {
 	return types.PatchType(name), nil
 }
 
-// patcher runs a PATCH. It makes the new object from the stored one, and does so again each time another writer was
+// patcher runs a PATCH. It makes the new object from the stored one, and repeats this whenever another writer was
 // faster. So a patch without a resource version never conflicts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
@@ -121,7 +121,7 @@ type patcher struct {
 }
 
 // UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch; 404 if there is no object to
-// patch; 409 if there is none with the uid in an apply; 413; and 422 for a patch that does not fit the object.
+// patch; 409 if an apply has a uid and no object has it; 413; and 422 for a patch that does not fit the object.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
 	exists := old.(metav1.Object).GetResourceVersion() != ""
@@ -174,7 +174,7 @@ func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.O
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: applyPatcher
 func (p *patcher) applyWishes(old runtime.Object) (runtime.Object, error) {
 	wishes := &unstructured.Unstructured{}
-	if err := utilyaml.Unmarshal(p.patch, &wishes.Object); err != nil { // keeps integers integers
+	if err := utilyaml.Unmarshal(p.patch, &wishes.Object); err != nil { // does not turn integers into floats
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	if wishes.Object == nil {
@@ -279,7 +279,7 @@ func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, 
 	patched := original
 	for next := range slices.Chunk(operations, patchSlice) {
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // toStatus finds the cause
+			return nil, ctx.Err() // toStatus adds the cause
 		}
 		if patched, err = next.Apply(patched); err != nil {
 			return nil, newInvalidPatch(p.patch, err)
@@ -325,7 +325,7 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	return scheme.ClearKind(obj), nil
 }
 
-// shownPatch is the part of a patch, in bytes, that a refusal quotes.
+// shownPatch is how many bytes of a patch a refusal quotes.
 const shownPatch = 200
 
 // newInvalidPatch returns a 422 for a well-formed patch whose result is invalid.

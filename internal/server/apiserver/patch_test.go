@@ -23,7 +23,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// Whatever a client sends, the answer names the fault: no request may cause a 500.
+// The answer must name the fault, whatever a client sends: no request may cause a 500.
 
 func FuzzPatches(f *testing.F) {
 	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`,
@@ -76,7 +76,8 @@ func TestPatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
 			a.Create(
-				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"},` +
+					`"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 			a.Create(podA)
 			w := a.Do("PATCH", podsPath+"/a", c.body, "Content-Type", c.contentType)
 			require.Equal(t, c.code, w.Code, "got %d %s, want %d", w.Code, w.Body, c.code)
@@ -93,7 +94,8 @@ func TestPatches(t *testing.T) {
 			assert.True(t, c.check(&pod), "got %+v", pod)
 		})
 	}
-	wantStatus(t, newAPI(t).Do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404, metav1.StatusReasonNotFound)
+	wantStatus(t, newAPI(t).Do("PATCH", podsPath+"/a", `{}`, "Content-Type", mergePatch), 404,
+		metav1.StatusReasonNotFound)
 }
 
 func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
@@ -166,7 +168,7 @@ func TestALongPatchEndsWithItsRequest(t *testing.T) {
 	assert.True(t, errors.Is(err, context.Canceled), "got %v, want the end of the request", err)
 }
 
-// People read refusals. A larger request must not make its refusal longer or slower.
+// TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre: a larger request must not make its refusal longer or slower.
 func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	const n = 9900
 	operations := []string{`{"op":"add","path":"/metadata/finalizers","value":[]}`}
@@ -187,7 +189,7 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 }
 
 // Merging the fields of an apply into managedFields takes quadratic time. The scope in this test has no field manager,
-// so it panics if the apply gets that far.
+// so the test panics if the apply gets that far.
 func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
 	for i := range keys {
@@ -213,7 +215,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	assert.Equal(t, http.StatusCreated, w.Code, "a thousand keys: got %d %.200s", w.Code, w.Body)
 }
 
-// An object may have been written without an apply, but each write also counts the stored object's fields.
+// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes does so without an apply, but a write counts the stored fields, too.
 func TestAnObjectOfTooManyFieldsIsStoredWithoutNotes(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/configmaps"

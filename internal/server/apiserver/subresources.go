@@ -32,7 +32,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// addPodPaths adds the paths for pods that chapter 08 does not have, if the server has pods.
+// addPodPaths adds the paths for pods that chapter 08 lacks, if the server has pods.
 func addPodPaths(storages map[string]handlers.Storage) {
 	if store, ok := storages["pods"].(*registry.Store); ok {
 		storages["bindings"] = bindings{&registry.BindingREST{Store: store}}
@@ -205,7 +205,7 @@ func (r review) Create(_ context.Context, _ string, obj runtime.Object,
 var _ handlers.Creater = review{}
 
 // podLog is the log subresource of pods. No container runs, so there is no log to request from a kubelet: podLog makes
-// the lines from the pod's status, whether our kubelet or another program has written it.
+// the lines from the pod's status, whether our kubelet or another program has written that.
 //
 // Upstream: k8s.io/kubernetes/pkg/registry/core/pod/rest/log.go: LogREST
 // Differs: the options sinceTime, sinceSeconds, limitBytes, stream and insecureSkipTLSVerifyBackend have no effect,
@@ -232,8 +232,8 @@ func installLog(server *handlers.Server, s *handlers.Scope) {
 	s.Verbs = append(s.Verbs, "get")
 }
 
-// serve writes the log of a container. With follow, it continues until the container has ended, the pod is gone, the
-// client has left, or the server shuts down.
+// serve writes the log of a container. With follow, it continues until the container ends, the pod is gone, the client
+// disconnects, or the server shuts down.
 func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name string, shutdown <-chan struct{}) error {
 	obj, err := l.pods.Get(r.Context(), namespace, name, &metav1.GetOptions{})
 	if err != nil {
@@ -245,7 +245,7 @@ func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name st
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	if pod.Spec.NodeName == "" { // upstream answers with nothing, because the pod has no kubelet
+	if pod.Spec.NodeName == "" { // upstream's answer is empty, because the pod has no kubelet
 		return nil
 	}
 	ended, err := a.write(pod)

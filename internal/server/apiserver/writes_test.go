@@ -42,7 +42,8 @@ func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 		}
 		for _, verb := range s.Verbs {
 			for _, contentType := range verbs[verb].contentTypes {
-				body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"ghost"}}`, s.Kind.GroupVersion(), s.Kind.Kind)
+				body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"ghost"}}`,
+					s.Kind.GroupVersion(), s.Kind.Kind)
 				switch {
 				case contentType == "application/json-patch+json":
 					body = `[]`
@@ -60,7 +61,7 @@ func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	assert.True(t, tried > 50, "tried only %d", tried)
 }
 
-// A uid identifies the object. A request with a wrong uid neither changes the object nor creates one.
+// TestAUIDIsAPrecondition: a request with the uid of another object neither changes the object nor creates one.
 func TestAUIDIsAPrecondition(t *testing.T) {
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
 	body := func(contentType, name, uid string) string {
@@ -102,7 +103,7 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 // If a write of any verb repeats an owner reference, the object keeps one of them, and the client gets a warning.
 func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 	const ref = `{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u1"}`
-	other := strings.Replace(ref, `"x"`, `"y"`, 1) // differs although the uid is the same
+	other := strings.Replace(ref, `"x"`, `"y"`, 1) // a different reference, although the uid is the same
 	refs := "[" + strings.Join([]string{ref, other, ref, ref}, ",") + "]"
 	body := fmt.Sprintf(`{"metadata":{"ownerReferences":%s}}`, refs)
 	pod := strings.Replace(podA, `"name":"a"`, `"name":"a","ownerReferences":`+refs, 1)
@@ -134,7 +135,7 @@ func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 		metav1.StatusReasonBadRequest)
 }
 
-// oddSpec is a pod's spec in other spellings than the server's.
+// oddSpec is a pod's spec in spellings that differ from the server's.
 const oddSpec = `{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","image":"i","resources":
 	{"requests":{"cpu":"0.5","memory":"1024Mi"}},"env":[{"name":"E","valueFrom":
 	{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}`
@@ -221,12 +222,13 @@ func TestABindingOfTheOlderPathNamesItsPodItself(t *testing.T) {
 	assert.True(t, code == 409 && status.Reason == metav1.StatusReasonConflict, "bound twice: %d %v", code, status)
 }
 
-// TestTheScaleOfADeploymentIsItsSize: it can be read, replaced and patched; an old version and a negative size are
+// TestTheScaleOfADeploymentIsItsSize reads, replaces and patches it; an old version and a negative size must be
 // refused.
 func TestTheScaleOfADeploymentIsItsSize(t *testing.T) {
 	a := newAPI(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
-	w := a.Do("POST", deployments, `{"metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}},`+
+	w := a.Do("POST", deployments, `{"metadata":{"name":"web"},`+
+		`"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}},`+
 		`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
 	assert.Equal(t, 201, w.Code, w.Body)
 	scale := func(method, body string, headers ...string) (int, autoscalingv1.Scale) {
@@ -248,7 +250,8 @@ func TestTheScaleOfADeploymentIsItsSize(t *testing.T) {
 	assert.Equal(t, 422, put("", -1), "PUT of less than nothing")
 	code, patched := scale("PATCH", `{"spec":{"replicas":2}}`, "Content-Type", "application/merge-patch+json")
 	assert.True(t, code == 200 && patched.Spec.Replicas == 2, "PATCH: got %d %+v", code, patched)
-	assert.Equal(t, 415, a.Do("PATCH", deployments+"/web/scale?fieldManager=m", `{"spec":{"replicas":2}}`, "Content-Type",
+	assert.Equal(t, 415, a.Do("PATCH", deployments+"/web/scale?fieldManager=m", `{"spec":{"replicas":2}}`,
+		"Content-Type",
 		applyType).Code, "apply")
 	assert.Equal(t, 404, a.Do("GET", deployments+"/other/scale", "").Code, "of what is not there")
 	assert.Equal(t, 404, a.Do("PATCH", deployments+"/other/scale", `{"spec":{"replicas":2}}`, "Content-Type",

@@ -10,7 +10,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// raiseAlarm raises the alarm of an etcd that has used up its quota.
+// raiseAlarm raises the alarm that an etcd raises after it has used up its quota.
 func raiseAlarm(t *testing.T, node *Etcd) {
 	t.Helper()
 	conn := require.Value(node.Client().Dial(node.Client().Endpoints()[0]))(t)

@@ -40,12 +40,12 @@ const (
 	election = 5 // ticks
 
 	// The length of a tick in a request's time limit, which is five seconds and two election timeouts. Etcd's clock
-	// runs on while a debugger stops the process, which may take two minutes. The limit must not have more ticks
-	// instead: at its start etcd passes as many ticks, and makes raft elect while it still replays its log.
+	// runs on while a debugger stops the process, for up to two minutes. More ticks would be wrong: at its start etcd
+	// lets as many ticks pass, and so makes raft elect while it still replays its log.
 	patience = 12 * time.Second
 
 	// The number of writes between two snapshots, and the number that raft's log keeps in memory; a hundred more come
-	// and go. Etcd's defaults are 10,000 and 5,000. A start replays the writes after the last snapshot, and all of them
+	// and go. Etcd's defaults are 10,000 and 5,000. A start replays the writes after the last snapshot, so all of them
 	// must be kept: if raft elects meanwhile, it reads the writes that it has not applied yet, and panics if they are
 	// compacted.
 	snapshotCount = 250
@@ -57,7 +57,7 @@ var address = types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
 
 func init() {
 	// Both are package variables of libraries, and must be set before anything runs. Without the second, gRPC would
-	// write to stderr each time a connection is lost, as at every restart.
+	// write to stderr whenever a connection is lost, for example at every restart.
 	wal.SegmentSizeBytes = walSegmentBytes
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 }
@@ -76,7 +76,7 @@ type member struct {
 	group routine.Group
 }
 
-// start starts a member, and returns when the member accepts writes. After any error, ctx's included, nothing runs.
+// start starts a member, and returns when the member accepts writes. After an error, even ctx's, nothing is running.
 func (e *Etcd) start(ctx context.Context) error {
 	dir := e.options.Dir
 	if err := checkFolder(dir); err != nil {
@@ -115,8 +115,8 @@ func (m *member) awaitReady(ctx context.Context) error {
 	}
 }
 
-// stop returns when all goroutines of the member have ended. If etcd is broken, it returns when no client can reach the
-// member.
+// stop returns when all goroutines of the member have ended. If etcd is broken, stop returns as soon as no client can
+// reach the member.
 func (m *member) stop() {
 	m.grpc.Stop()
 	stopped := make(chan struct{}) // closed by the goroutine below
@@ -126,7 +126,7 @@ func (m *member) stop() {
 	}()
 	select {
 	case <-stopped:
-	case <-m.trouble.broken.Done(): // the server may wait for the goroutine in OnWrite, which never continues
+	case <-m.trouble.broken.Done(): // the server may wait for the goroutine in OnWrite, which never returns
 	}
 	m.group.Wait()
 }
@@ -153,10 +153,10 @@ func (e *Etcd) config() config.ServerConfig {
 	}
 }
 
-// lookTimeout is the time in which a member must answer. On a busy machine a connection alone may take a second.
+// lookTimeout is how long a member may take to answer. On a busy machine a connection alone may take a second.
 const lookTimeout = 3 * time.Second
 
-var errFull = errors.New("etcd has used up its quota: " + // etcd's error has no advice
+var errFull = errors.New("etcd has used up its quota: " + // etcd's own error has no advice
 	"start with another -data-dir, or defragment one that is elsewhere")
 
 // State is the state of an etcd when Look was called.
@@ -211,9 +211,9 @@ func status(ctx context.Context, client *clientv3.Client, endpoint string) (*pb.
 	return pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
 }
 
-// Ready returns the reason why writes would fail; nil: they would not.
+// Ready returns why writes would fail, or nil if they would not.
 func (s State) Ready() error {
-	why := s.Members[0].Error // used if no member answers
+	why := s.Members[0].Error // the error that is returned if no member answers
 	for _, m := range s.Members {
 		switch {
 		case m.Full: // every member reports it
@@ -240,7 +240,7 @@ func (s State) String() string {
 	return "it takes writes"
 }
 
-// keepAlive is the silence after which the client pings a connection, and the further silence after which the
+// keepAlive is how long a connection may be silent before the client pings it, and how much longer before the
 // connection counts as lost. By default etcd refuses more frequent pings.
 const keepAlive = 10 * time.Second
 
@@ -266,7 +266,7 @@ func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Cl
 }
 
 // newClient returns a client that pings an endpoint after this much silence; 0: never. It reconnects soon after an
-// endpoint is back: gRPC's own pauses would grow to two minutes.
+// endpoint is back, while gRPC's own pauses would grow to two minutes.
 func newClient(endpoints []string, files TLSFiles, silence time.Duration, options ...grpc.DialOption) (
 	_ *clientv3.Client, err error) {
 	config := clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: silence, DialKeepAliveTimeout: silence,

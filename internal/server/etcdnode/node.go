@@ -1,9 +1,9 @@
 // Package etcdnode runs an etcd of one member inside the process, and reads the state of an etcd, here or elsewhere.
 //
-// The member opens no listener: its gRPC service is served on an in-memory connection (bufconn), so there is no port to
-// collide with and no file to clean up besides the data folder. The client is an ordinary clientv3.Client with ordinary
-// reconnect behaviour: while the member is down between the two halves of [Etcd.Restart], calls wait, and watches then
-// resume from their last revision.
+// The member opens no listener: it serves gRPC on an in-memory connection (bufconn), so no port can collide, and only
+// the data folder has to be removed. The client is an ordinary clientv3.Client with ordinary reconnect behaviour: while
+// the member is down between the two halves of [Etcd.Restart], calls wait, and watches then resume from their last
+// revision.
 //
 // # Goroutines and locks
 //
@@ -63,7 +63,7 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	e := &Etcd{options: options, trouble: &trouble{dir: options.Dir}}
 	e.trouble.broken, e.trouble.fail = context.WithCancelCause(context.Background())
 	var err error
-	// The client sends no keep-alives: if a debugger stopped etcd, a late answer would cost the connection.
+	// The client sends no keep-alives: if a debugger stopped etcd, a late answer would break the connection.
 	e.client, err = newClient([]string{"passthrough:///etcd"}, TLSFiles{}, 0, grpc.WithContextDialer(e.dial))
 	if err != nil {
 		return nil, err
@@ -90,9 +90,9 @@ func (e *Etcd) dial(ctx context.Context, _ string) (net.Conn, error) {
 }
 
 // Restart stops the member and starts another one on the same data. The client reconnects by itself, and its watches
-// lose nothing. Concurrent restarts run one after the other. After the stop has begun, the end of ctx has no effect, so
-// that etcd is not left down. If the etcd is closed, or ctx is done before the stop, Restart returns an error and does
-// nothing. If the member does not start again, the etcd is broken.
+// lose nothing. Concurrent restarts run one after the other. Once the stop has begun, the end of ctx has no effect, so
+// that etcd does not stay down. If the etcd is closed, or ctx is done before the stop, Restart returns an error and
+// does nothing. If the member does not start again, the etcd is broken.
 func (e *Etcd) Restart(ctx context.Context) error {
 	e.lifeMu.Lock()
 	defer e.lifeMu.Unlock()
@@ -111,7 +111,7 @@ func (e *Etcd) Restart(ctx context.Context) error {
 }
 
 // Close stops the client and the member, and returns when all their goroutines have ended. A second call does nothing.
-// The goroutines of a broken etcd only end with the process.
+// A broken etcd's goroutines end only with the process.
 func (e *Etcd) Close() error {
 	e.lifeMu.Lock() // waits for a restart that is under way
 	defer e.lifeMu.Unlock()
@@ -119,26 +119,26 @@ func (e *Etcd) Close() error {
 		return nil
 	}
 	e.closed = true
-	err := e.client.Close() // the client first: without a server it would try to reconnect
+	err := e.client.Close() // the client first, because without a server it would try to reconnect
 	e.stop()
 	return err
 }
 
-// stop clears e.member first, because the client reconnects as soon as its connections end.
+// stop clears e.member first, because the client reconnects as soon as its connection ends.
 func (e *Etcd) stop() {
 	if m := e.member.Swap(nil); m != nil {
 		m.stop()
 	}
 }
 
-// lockWait is the time after which a locked data folder counts as in use. A server that is shutting down has that long
-// to finish.
+// lockWait is the time after which a locked data folder counts as in use, so that a server that is shutting down can
+// finish.
 const lockWait = time.Second
 
 // checkFolder returns an error if the data in dir is unusable: an older version with three members has written it, or
 // another process has locked the database. In the first case etcd would start an empty database next to the old one; in
-// the second it would wait for the lock silently and for ever. The check has a race: two processes that start at the
-// same time may both pass, and the later one then waits.
+// the second it would wait for the lock forever, without a message. The check has a race: two processes that start at
+// the same time may both pass, and one of them then waits.
 func checkFolder(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "etcd-1", "member")); err == nil {
 		return fmt.Errorf("the etcd data in %s was made by three nodes, which this program does not run: start with "+
@@ -149,7 +149,7 @@ func checkFolder(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil
 	}
-	// A read-only database takes a shared lock, for which it waits while a writer has the lock, and changes nothing.
+	// A read-only database takes a shared lock, which it waits for while a writer has the lock, and changes nothing.
 	// The system releases the lock of a process that has died.
 	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if errors.Is(err, bbolterrors.ErrTimeout) {
@@ -162,7 +162,7 @@ func checkFolder(dir string) error {
 }
 
 // trouble turns etcd's end into an error. An etcd that cannot continue calls its logger's Fatal or Panic, on any
-// goroutine and with locks held. These would end the process, silently or with a stack.
+// goroutine and with locks held. Both would end the process, silently or with a stack.
 type trouble struct {
 	// Set by Start, never changed.
 	dir    string
@@ -187,7 +187,7 @@ func (t *trouble) report(what string, err error) {
 }
 
 // OnWrite replaces os.Exit and panic. It never returns: etcd must not continue with data that it could not write, and
-// the end of the goroutine would release locks that stop the other goroutines.
+// if the goroutine ended, it would release locks that stop the other goroutines.
 func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	var err error
 	for _, field := range fields {
@@ -199,7 +199,7 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	select {}
 }
 
-// newServer opens the data on another goroutine, because OnWrite may be called, which never returns.
+// newServer opens the data on another goroutine, because this may call OnWrite, which never returns.
 func (t *trouble) newServer(cfg config.ServerConfig) (*etcdserver.EtcdServer, error) {
 	var server *etcdserver.EtcdServer
 	made := make(chan error, 1) // sent at most once, by the goroutine below, after it has set server

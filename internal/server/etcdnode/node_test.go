@@ -75,7 +75,7 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 	}
 }
 
-// restarting starts restarts until it sees etcd between the two halves of one, and returns the channel for that
+// restarting starts restarts until it sees etcd between the two halves of a restart, and returns the channel for that
 // restart's error. On a busy machine, a restart may end before restarting looks at etcd.
 func (e *Etcd) restarting(ctx context.Context, t *testing.T) <-chan error {
 	t.Helper()

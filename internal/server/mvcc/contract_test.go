@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The contract: the in-memory store answers like etcd. Each script runs against both, and writes the answers down line
+// The contract: the in-memory store answers as etcd does. Each script runs against both, and records the answers line
 // by line. The lines must be equal.
 
-// session writes down the answers to a client.
+// session records the answers to a client.
 type session struct {
 	t      *testing.T
 	client etcd3.Client
@@ -49,7 +49,7 @@ func text(kv *mvccpb.KeyValue) string {
 	return fmt.Sprintf("%s=%s@%d/%d#%d", kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision, kv.Version)
 }
 
-// put returns the new revision, or 0 if it has made none. So does delete.
+// put returns the new revision, or 0 if it has made none. delete does the same.
 func (s *session) put(key, value string, expected int64) int64 {
 	r, err := s.client.OptimisticPut(s.ctx, key, []byte(value), expected, kubernetes.PutOptions{GetOnFailure: true})
 	s.say("put %s=%s if %d: %v %s at %d, %v", key, value, expected, r.Succeeded, text(r.KV), r.Revision, err)
@@ -94,7 +94,7 @@ func (s *session) compact(rev int64) error {
 	return err
 }
 
-// watch writes down the events of a watch up to revision last, or the watch's error.
+// watch records the events of a watch up to revision last, or the watch's error.
 func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	responses := s.client.Watch(ctx, key, opts...)
@@ -115,7 +115,7 @@ func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 	cancel()
 }
 
-// progress writes down the revision of a progress notification.
+// progress records the revision of a progress notification.
 func (s *session) progress(key string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -133,9 +133,8 @@ func (s *session) progress(key string) {
 	}
 }
 
-// progressBeside writes down the first progress notification of a watch of key. On the same stream is another watch,
-// which begins at the next revision, next. progressBeside requests progress before that revision exists, and
-// afterwards.
+// progressBeside records the first progress notification of a watch of key. The same stream has another watch, which
+// begins at the next revision, next. progressBeside requests progress before that revision exists, and afterwards.
 func (s *session) progressBeside(key string, next int64) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -226,14 +225,14 @@ func random(s *session, r *rand.Rand) {
 		key := fmt.Sprintf("/p/%c", 'a'+r.IntN(6))
 		expected := last[key]
 		if r.IntN(8) == 0 {
-			expected++ // probably wrong
+			expected++ // this expected revision is probably wrong
 		}
 		switch r.IntN(12) {
 		case 0:
 			s.get(key, r.Int64N(rev+2))
 		case 1:
 			s.list("/p/", kubernetes.ListOptions{Revision: r.Int64N(rev + 2), Limit: r.Int64N(4), Continue: key})
-		case 2: // perhaps an old revision again, or one of the future
+		case 2: // this revision may be old, or not exist yet
 			target := compacted + r.Int64N(rev-compacted+3)
 			if n > 50 && r.IntN(4) == 0 && s.compact(target) == nil {
 				compacted = target

@@ -1,5 +1,5 @@
-// Package mvcc is a small etcd in memory: numbered revisions, reads of the past, optimistic transactions, watches that
-// can begin in the past, and compaction. It implements etcd3.Client, so a whole server half can run in a
+// Package mvcc is a small etcd in memory. It has numbered revisions, reads of the past, optimistic transactions,
+// watches that can begin in the past, and compaction. It implements etcd3.Client, so a whole server half can run in a
 // testing/synctest bubble or in a browser's tab, where a real etcd cannot go. Everywhere else we use the real etcd. A
 // contract test runs the same scripts against both.
 //
@@ -7,8 +7,8 @@
 // tree is shared with the revision before.
 //
 // The store has no ticker: a lease ends at the first read, write or request for progress after its time. There are no
-// transactions of more than one key, and no delays: a watch sees a commit as soon as its goroutine runs, even when it
-// resumes from the past.
+// transactions of more than one key, and no delays: a watch delivers a commit as soon as its goroutine runs, even when
+// it resumes from the past.
 //
 // # Goroutines and locks
 //

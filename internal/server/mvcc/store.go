@@ -31,7 +31,7 @@ type Store struct {
 
 	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
 	revision  int64      // the newest revision
-	compacted int64      // older revisions are gone; 0: none is
+	compacted int64      // older revisions are gone; 0: none are
 	history   []revision // the revisions that are not gone, oldest first
 	watches   map[*watcher]struct{}
 	leases    map[clientv3.LeaseID]*lease
@@ -41,7 +41,7 @@ type Store struct {
 // revision is the result of one write. It never changes.
 type revision struct {
 	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the last revision's tree, with one change
-	event *clientv3.Event                 // has the previous state; nil in an empty store
+	event *clientv3.Event                 // contains the previous state; nil in an empty store
 }
 
 // lease is a set of keys that expire together.
@@ -69,7 +69,7 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Get returns key at opts.Revision; 0: at the newest revision.
+// Get returns key at opts.Revision, or at the newest revision if that is 0.
 func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions)
 	return kubernetes.GetResponse{KV: proto.CloneOf(s.getLocked(key, opts.Revision)), Revision: s.revision}, nil
 }
 
-// List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision; 0: at the newest revision.
-// Count has the number of keys from opts.Continue on, whatever the limit.
+// List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision, or at the newest revision if
+// that is 0. Count has the number of keys from opts.Continue on, whatever the limit.
 func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Store) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.Lea
 }
 
 // CompactHistory drops every revision before rev. Errors: ctx's, ErrCompacted if they are gone already, ErrFutureRev if
-// rev does not exist yet. Watches under way still receive their events, as in etcd once they have caught up.
+// rev does not exist yet. Open watches still receive their events, as watches of etcd do once they have caught up.
 func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error
 	return nil
 }
 
-// readableLocked returns the reason why rev cannot be read; nil: it can.
+// readableLocked returns why rev cannot be read, or nil if it can.
 func (s *Store) readableLocked(ctx context.Context, rev int64) error {
 	err := s.expireLocked(ctx, clientv3.NoLease)
 	switch {
@@ -238,13 +238,13 @@ func (s *Store) sinceLocked(rev int64) []revision {
 	return s.history[max(0, int64(len(s.history))-1-(s.revision-rev)):]
 }
 
-// getLocked returns key at rev; nil: it does not exist. The caller must not change the result.
+// getLocked returns key at rev, or nil if it does not exist. The caller must not change the result.
 func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
 	found, _ := s.sinceLocked(rev)[0].keys.Get(&mvccpb.KeyValue{Key: []byte(key)})
 	return found
 }
 
-// compareLocked is the If of a transaction, and with getOnFailure its Else.
+// compareLocked is the If of a transaction and, with getOnFailure, also its Else.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
 	found := s.getLocked(key, s.revision)
 	if ok = found.GetModRevision() == expected; !ok && getOnFailure {

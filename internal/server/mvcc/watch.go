@@ -18,7 +18,7 @@ import (
 // progressInterval is the time between progress notifications to an idle watch: etcd's default.
 const progressInterval = 10 * time.Minute
 
-// watcher is one watch. Its pending responses are unlimited, as in etcd's client: a watch that does not read slows
+// watcher is one watch. Its pending responses are unlimited, as in etcd's client, so a watch that does not read slows
 // nothing down.
 type watcher struct {
 	// Set by Watch, never changed.
@@ -100,8 +100,8 @@ func streamOf(ctx context.Context) string {
 	return fmt.Sprint(map[string][]string(sent))
 }
 
-// FailWatches ends every watch with an error of this text, like an etcd that loses its leader. The text of one of
-// etcd's errors makes that error: try rpctypes.ErrGRPCNoLeader.
+// FailWatches ends every watch with an error of this text, like an etcd that loses its leader. If the text is one of
+// etcd's errors, such as rpctypes.ErrGRPCNoLeader, the watches end with that error.
 func (s *Store) FailWatches(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Store) FailWatches(reason string) {
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.responses)
 	defer w.unregister()
-	var tick <-chan time.Time // nil, which never fires: no progress notifications
+	var tick <-chan time.Time // nil, which is never ready: no progress notifications
 	if w.progress {
 		ticker := w.store.clock.NewTicker(progressInterval)
 		defer ticker.Stop()
@@ -156,7 +156,7 @@ func (w *watcher) unregister() {
 	delete(w.store.watches, w)
 }
 
-// take empties pending. done reports that nothing will follow.
+// take empties pending. done means that no response will follow.
 func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
@@ -183,13 +183,13 @@ func (w *watcher) offerLocked(made ...revision) {
 	}
 }
 
-// wants reports whether written is in the watch's range; it is nil in an empty store.
+// wants reports whether written is in the watch's range. written is nil in an empty store.
 func (w *watcher) wants(written *mvccpb.KeyValue) bool {
 	key := string(written.GetKey())
 	if written == nil || written.ModRevision < w.from {
 		return false
 	}
-	return key >= w.key && (key < w.end || w.end == "\x00") // etcd's spelling of an open end
+	return key >= w.key && (key < w.end || w.end == "\x00") // "\x00" is etcd's spelling of an open end
 }
 
 // pendLocked adds a response, with the newest revision, and wakes run.

@@ -1,5 +1,5 @@
 // Package pipenet is a network without sockets: a listener and a dialer joined by net.Pipe. A goroutine that waits for
-// it is durably blocked in the sense of testing/synctest, so real net/http servers and clients can run in a bubble.
+// it is durably blocked, as testing/synctest defines it, so real net/http servers and clients can run in a bubble.
 package pipenet
 
 import (
@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Listener gives the server's ends of pipes to Accept. It may be used from any goroutine.
+// Listener returns the server's ends of pipes from Accept. It may be used from any goroutine.
 type Listener struct {
 	conns  chan net.Conn // sent by Dial, never closed; unbuffered: Dial returns after Accept
 	done   chan struct{} // closed by Close
@@ -85,11 +85,11 @@ func (l *Listener) Client() *http.Client {
 // is ready. A Network may be used from any goroutine.
 type Network struct{ listener atomic.Pointer[Listener] }
 
-// Serve serves until ctx is done and every handler has ended. If serving fails earlier, Serve calls fail with the
+// Serve serves until ctx is done and every handler has ended. If serving breaks earlier, Serve calls fail with the
 // error.
 func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 	var serving routine.Group
-	var conns sync.WaitGroup // counts connections, each until its last handler has ended; added to before Serve returns
+	var conns sync.WaitGroup // counts connections, each until its last handler has ended; complete before Serve returns
 	listener := Listen()
 	server := &http.Server{
 		Handler:     handler,
@@ -110,7 +110,7 @@ func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.
 		}
 	})
 	<-ctx.Done()
-	// Every handler ends soon: its request's context is done, and writes to the closed connection fail.
+	// Every handler ends soon, because its request's context is done, and its writes to the closed connection fail.
 	_ = server.Close()
 	serving.Wait()
 	conns.Wait()
@@ -129,7 +129,7 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end,
-// which Linux doubles. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
+// which Linux doubles. So a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
 const socketBuffers = 16 << 10
 
 // Lines returns a client like [Network.Client], and one whose connections buffer 16 KB of unread data, as sockets do.

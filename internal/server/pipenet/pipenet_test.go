@@ -47,7 +47,7 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 				t.Errorf("before the %s server: got %v, want refused", name, err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			ended := false // the stream's handler has ended
+			ended := false // whether the stream's handler has ended
 			var serving sync.WaitGroup
 			serving.Go(func() {
 				n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,6 @@
-// Package tabhttp carries HTTP over messages, between a page and a program in one browser tab: a page has no socket to
-// its Worker. The page's half is cmd/tab/tab.js. The program's is a proxy, which forwards each request through an HTTP
-// client. While the page does not read an answer, the proxy does not read the connection.
+// Package tabhttp carries HTTP over messages, between a page and a program in one browser tab, because a page has no
+// socket to its Worker. The page's half is cmd/tab/tab.js. The program's half is a proxy, which forwards each request
+// through an HTTP client. While the page does not read an answer, the proxy does not read the connection.
 //
 //	page      request ─► … room, room …           | abort
 //	program             head ─► chunk, chunk … end | abort
@@ -54,7 +54,7 @@ type Proxy struct {
 	open map[int]*exchange
 }
 
-// exchange is a request and its answer, until the answer's end.
+// exchange is a request and its answer. It exists until the answer ends.
 type exchange struct {
 	cancel context.CancelFunc
 	room   atomic.Int64  // bytes that may be sent
@@ -120,7 +120,7 @@ func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 	defer response.Body.Close()
 	p.post(Message{ID: m.ID, Kind: Head, Status: response.StatusCode, Header: response.Header})
 	for {
-		piece := make([]byte, maxChunk) // a new slice each time, because messages keep it
+		piece := make([]byte, maxChunk) // a new slice each time, because messages keep theirs
 		n, end := response.Body.Read(piece)
 		if err := p.send(ctx, e, m.ID, piece[:n]); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// page is the other end of the messages, and saves those that it receives.
+// page is the other end of the messages. It saves the messages that it receives.
 type page struct {
 	proxy *Proxy
 	ctx   context.Context
@@ -41,7 +41,7 @@ func open(t *testing.T, handler http.Handler) *page {
 	})
 	var serving sync.WaitGroup
 	serving.Go(func() { network.Serve(ctx, handler, func(err error) { t.Error(err) }) })
-	synctest.Wait() // the server listens now
+	synctest.Wait() // waits until the server listens
 	t.Cleanup(func() {
 		cancel()
 		p.proxy.Wait()
@@ -53,8 +53,8 @@ func open(t *testing.T, handler http.Handler) *page {
 
 func (p *page) say(m Message) { p.proxy.Receive(p.ctx, m) }
 
-// told waits until nothing happens, and returns the messages of one exchange: their kinds, their bytes together, and
-// the last one.
+// told waits until nothing happens, and returns the messages of one exchange: their kinds, all their bytes, and the
+// last message.
 func (p *page) told() (kinds []string, body string, last Message) {
 	synctest.Wait()
 	p.mu.Lock()

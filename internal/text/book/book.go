@@ -1,8 +1,8 @@
 // Package book turns the chapters into pages. goldmark renders the prose of the embedded README.md files; declarations
-// come, by symbol, from the embedded sources, so that readers see the code that runs.
+// are taken, by symbol, from the embedded sources, so that readers see the code that runs.
 //
-// The prose is ours, but the package renders it like a stranger's: it drops raw HTML and escapes everything, so that
-// the page's Content-Security-Policy needs no exception. It fetches nothing, neither for a build nor for a reader.
+// The prose is ours, but the package renders it as if it were not: it drops raw HTML and escapes everything, so that
+// the page's Content-Security-Policy needs no exception. It makes no requests, for a build or for a reader.
 //
 // There is no goroutine and no lock in this package.
 package book
@@ -21,7 +21,7 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// Root is the path of the contents page; chapters lie directly below it.
+// Root is the path of the contents page; the chapters are directly below it.
 const Root = "/book/"
 
 // Book holds every chapter and every document, rendered.
@@ -33,7 +33,7 @@ type Book struct {
 	Problems  error // all errors in the chapters, joined, each with file and line; nil if there are none
 }
 
-// Documents is the path below which the documents lie, each under its name without ".md".
+// Documents is the path below which the documents are, each under its name without ".md".
 const Documents = Root + "docs/"
 
 // Chapter is one chapter, rendered.
@@ -74,9 +74,9 @@ type File struct {
 }
 
 // New renders the chapters of fsys, in the layout of [chapters.FS]; the documents of docs, which may be nil; and the
-// documents that it generates from them. An error in a chapter (an unknown symbol, a dead link) leaves the rest
-// readable: the page shows a gap in its place, and [Book.Problems] lists it. New returns an error only for sources that
-// it cannot read at all.
+// documents that it generates from them. After an error in a chapter (an unknown symbol, a dead link) the rest is still
+// readable: the page shows a gap at that place, and [Book.Problems] lists the error. New returns an error only for
+// sources that it cannot read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {
@@ -92,7 +92,7 @@ func New(fsys, docs fs.FS) (*Book, error) {
 			return nil, err
 		}
 		editor.docs = append(editor.docs, slices.Sorted(maps.Keys(collected))...)
-		if i := slices.Index(editor.docs, "OVERVIEW.md"); i > 0 { // readers open it before all others
+		if i := slices.Index(editor.docs, "OVERVIEW.md"); i > 0 { // readers open it first
 			editor.docs = slices.Insert(slices.Delete(editor.docs, i, i+1), 0, "OVERVIEW.md")
 		}
 	}

@@ -218,7 +218,7 @@ var tags = regexp.MustCompile(`<[^>]*>`)
 func FuzzHighlightingLosesNothing(f *testing.F) {
 	f.Add(ringSource)
 	f.Add("not go at all: ` \" ' /* \x00 \xff")
-	f.Add("\x860") // no UTF-8
+	f.Add("\x860") // not valid UTF-8
 	f.Add("")
 	f.Add("a\r\nb /* c\r\nd */ 'x' ;;")
 	f.Fuzz(func(t *testing.T, src string) {
@@ -234,13 +234,13 @@ func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	assert.NoError(t, book.Problems)
 }
 
-// chapterMinutes is how long a chapter may take, with its exercises.
+// chapterMinutes is the longest that a chapter may take, with its exercises.
 const chapterMinutes = 60
 
 // chapterLimits has the chapters with other limits.
 var chapterLimits = map[int]int{6: 50, 14: 70, 15: 20}
 
-// bookWords is how many words of prose and tables the chapters may have together.
+// bookWords is the most words of prose and tables that the chapters may have together.
 const bookWords = 33_500
 
 func TestChaptersAreReadInAnHour(t *testing.T) {
@@ -269,7 +269,7 @@ var (
 
 // minutes returns how long a page takes a reader who wants to understand it: 220 words of prose a minute, 180 of
 // comments, 12 lines of code, and two minutes for each question and each session, except one that begins an answer. It
-// leaves out what is folded as a whole.
+// leaves out sections that are folded as a whole.
 func minutes(page string) float64 {
 	page = folded.ReplaceAllString(page, "")
 	code := strings.Join(codes.FindAllString(page, -1), "")
@@ -287,8 +287,8 @@ func minutes(page string) float64 {
 	return float64(prose)/220 + float64(said)/180 + float64(lines)/12 + 2*float64(len(asked.FindAllString(page, -1)))
 }
 
-// TestEachChapterEndsWithWhatOneKnows: each chapter ends with what a reader now knows, in three lines. An appendix need
-// not.
+// TestEachChapterEndsWithWhatOneKnows checks that each chapter ends with what a reader now knows, in three lines. An
+// appendix need not.
 func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
 		text, _, _ := strings.Cut(read(t, chapter.Folder+"/README.md"), "\n## Appendix\n")
@@ -298,8 +298,8 @@ func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	}
 }
 
-// TestTheShortWholeHasEachPromiseOnce: the short whole takes fifteen minutes, one for each of its six pictures
-// included.
+// TestTheShortWholeHasEachPromiseOnce: the short whole takes fifteen minutes, including one for each of its six
+// pictures.
 func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	whole := book.Documents[0]
@@ -313,8 +313,8 @@ func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	assert.True(t, got <= 15, "it takes %.1f minutes", got)
 }
 
-// docsPages and docsWords are how many pages docs/ may have, and how many words of prose and tables. CHANGES counts in
-// neither.
+// docsPages and docsWords are the most pages that docs/ may have, and the most words of prose and tables. CHANGES
+// counts in neither.
 const (
 	docsPages = 15
 	docsWords = 29_000
@@ -352,8 +352,8 @@ func said(page string) int {
 	return len(strings.Fields(html.UnescapeString(tags.ReplaceAllString(quoted.ReplaceAllString(page, ""), ""))))
 }
 
-// columns is how wide a line of an excerpt may be. Lines that report a moment or name upstream's counterpart may be
-// longer, because they cannot be broken.
+// columns is the greatest width of a line of an excerpt. Lines that report a moment or name upstream's counterpart may
+// be longer, because they cannot be broken.
 const columns = 96
 
 func TestExcerptsFitTheirBox(t *testing.T) {
@@ -378,7 +378,7 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 	assert.True(t, lines >= 1000, "looked at %d lines only", lines)
 }
 
-// A reader takes in a first try before the question, so it is short. Comments, and the bubble around it, do not count.
+// TestAFirstTryIsShort: a reader must grasp it before the question. Comments, and the bubble around it, do not count.
 func TestAFirstTryIsShort(t *testing.T) {
 	tries, err := fs.Glob(chapters.FS(), "*/first_try_test.go")
 	require.True(t, err == nil && len(tries) >= 13, "found %d files of first tries, %v", len(tries), err)
@@ -505,8 +505,8 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 	}
 }
 
-// TestWordsAreMarkedOnceInASection: the book marks a word in prose, as code and as a link, but not in a heading, in a
-// sample, or in a chapter where it means another thing.
+// TestWordsAreMarkedOnceInASection: the book marks a word in prose, in code and in a link, but not in a heading, in a
+// sample, or in a chapter where it means something else.
 func TestWordsAreMarkedOnceInASection(t *testing.T) {
 	readme :=
 		"# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the " +

@@ -23,10 +23,10 @@ import (
 	"listwatch/internal/server/mvcc"
 )
 
-// mostWords is how many words a concept may have of its own. The book has all else: no fact has two homes.
+// mostWords is the most words of its own that a concept may have. All else is in the book: no fact has two homes.
 const mostWords = 60
 
-// TestAConceptSaysLittleAndShowsAll: each exchange is the server's whole answer. With -update the test writes it.
+// TestAConceptSaysLittleAndShowsAll checks that each exchange is the server's whole answer; -update writes it.
 func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	all := Concepts()
 	assert.True(t, len(all) >= 15, "%d concepts", len(all))
@@ -63,7 +63,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, request := range before {
-			if later, ok := strings.CutPrefix(request, "later "); ok { // sent during the answer to the last request
+			if later, ok := strings.CutPrefix(request, "later "); ok { // sent during the last request's answer
 				time.AfterFunc(2*time.Second, func() { answered(t, server.Handler(), later) })
 				continue
 			}
@@ -81,7 +81,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 	return answer
 }
 
-// answered sends the request "VERB /path {body}", and returns the answer when it has ended.
+// answered sends the request "VERB /path {body}", and returns the answer after the answer has ended.
 func answered(t *testing.T, server http.Handler, request string) *httptest.ResponseRecorder {
 	verb, rest, _ := strings.Cut(request, " ")
 	target, body, _ := strings.Cut(rest, " ")

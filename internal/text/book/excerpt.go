@@ -43,7 +43,7 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 	} else if how == "output" && d.answer == nil {
 		out = `<details class="answer"><summary>What it prints</summary>` + "\n" + out + "\n</details>"
 	}
-	paragraph.RemoveChild(paragraph, link) // nothing of the link is left in the page
+	paragraph.RemoveChild(paragraph, link) // the page needs nothing of the link
 	paragraph.Parent().ReplaceChild(paragraph.Parent(), paragraph, readyBlock("%s", out))
 	return true
 }
@@ -67,7 +67,8 @@ func (d *document) quoted(symbol, file, how string, fields []string) (string, er
 	case how == "output":
 		return fmt.Sprintf(`<pre class="session" tabindex="0">%s</pre>`, html.EscapeString(prints)), nil
 	case how == "whole":
-		return fmt.Sprintf(`<details class="answer"><summary>All of %s</summary>%s</details>`, html.EscapeString(symbol),
+		return fmt.Sprintf(`<details class="answer"><summary>All of %s</summary>%s</details>`,
+			html.EscapeString(symbol),
 			d.figure(decl, code, nil)), nil
 	}
 	left, err := decl.Without(fields)
@@ -110,7 +111,7 @@ func (d *document) figure(decl *source.Decl, code string, left map[int]bool) str
 		symbol, shown.String())
 }
 
-// elided replaces the fields of a struct that an excerpt leaves out.
+// elided replaces the fields of a struct that an excerpt omits.
 const elided = "<span class=\"l\" data-n=\"⋮\"><span class=\"c\">\t…</span>\n</span>"
 
 // upstreamHTML returns links to the upstream counterparts.
@@ -152,8 +153,8 @@ func (d *document) drawing(image *ast.Image) {
 		html.EscapeString(d.text(image)), drawn))
 }
 
-// withoutStyle matches what only a forge needs: the style, and a background.
+// withoutStyle matches the parts that only a forge needs: the style, and a background.
 var withoutStyle = regexp.MustCompile(`(?s)<style>.*?</style>\s*|<rect class="ground"[^>]*/>\s*`)
 
-// beyondDrawing matches what the page's Content-Security-Policy would refuse.
+// beyondDrawing matches markup that the page's Content-Security-Policy would refuse.
 var beyondDrawing = regexp.MustCompile(`(?i)<(script|style|image|a|use|foreignObject)\b|\s(style|href|on\w+)=`)

@@ -14,8 +14,8 @@ import (
 )
 
 // code renders Go source as HTML, a span of class "l" for each line. first is the number of src's first line in file:
-// by it, code recognizes lines that report a moment, and gives them the class "told", which the page shows quieter.
-// Code in prose belongs to no file and has no numbers; its first is 0. whole gives each line an anchor.
+// with it, code recognizes lines that report a moment, and gives them the class "told", which the page shows in paler
+// colours. Code in prose belongs to no file and has no numbers; its first is 0. whole gives each line an anchor.
 func (e *editor) code(file, src string, first int, whole bool) []string {
 	lines := highlight(src)
 	for i, line := range strings.Split(src, "\n") {
@@ -25,7 +25,7 @@ func (e *editor) code(file, src string, first int, whole bool) []string {
 			attributes = fmt.Sprintf(`class="l told" data-point="%s"`, point)
 		}
 		if tabs := len(line) - len(strings.TrimLeft(line, "\t")); tabs > 0 && first > 0 && !whole {
-			attributes += fmt.Sprintf(` data-tabs="%d"`, tabs) // if the line wraps, the page indents the rest as far
+			attributes += fmt.Sprintf(` data-tabs="%d"`, tabs) // the page indents the rest of a wrapped line as far
 		}
 		if whole {
 			attributes += fmt.Sprintf(` id="L%d"`, n)
@@ -38,8 +38,8 @@ func (e *editor) code(file, src string, first int, whole bool) []string {
 	return lines
 }
 
-// highlight splits Go source into lines of HTML. It escapes everything; without the tags, the lines equal the source to
-// the byte. Text that is not Go comes out whole, with less colour.
+// highlight splits Go source into lines of HTML. It escapes everything; without the tags, the lines equal the source
+// byte for byte. Text that is not Go is complete, too, but with less colour.
 func highlight(src string) []string {
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner
@@ -55,7 +55,7 @@ func highlight(src string) []string {
 			break
 		}
 		if tok == token.SEMICOLON && literal != ";" {
-			continue // the scanner adds one at the end of a line
+			continue // the scanner adds such a token at the end of a line
 		}
 		at := max(file.Offset(pos), done) // invalid UTF-8 is longer in a literal than in the source
 		text := literal

@@ -15,8 +15,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// collected has the functions that generate documents, by name: two from the lines about upstream in the sources of the
-// chapters, one from two other documents.
+// collected has the functions that generate documents, by name: two from the notes about upstream in the chapters'
+// sources, one from two other documents.
 var collected = map[string]func(chapters *source.Tree, docs fs.FS) ([]byte, error){
 	"MAP.md": symbolsPage, "DIFFERENCES.md": differencesPage, "HANDOUT.md": handout,
 }
@@ -40,7 +40,7 @@ internal/check/compat check the right columns against the real modules.
 	})
 }
 
-// differencesPage lists what we left out or do differently.
+// differencesPage lists what our code omits or does differently.
 func differencesPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 	return page(tree, `# What differs from upstream
 
@@ -116,7 +116,7 @@ func between(text, start, end string) string {
 //go:embed concepts/*.txt
 var concepts embed.FS
 
-// Concept is a page of one screen with a lasting address: what a client must do, where the book explains that, and one
+// Concept is a page of one screen with a lasting address: what a client must do, where the book explains it, and one
 // recorded exchange with the whole answer.
 type Concept struct {
 	Name     string // the name of the page: "410"
@@ -129,10 +129,10 @@ type Concept struct {
 
 // Concepts returns every concept, by name.
 func Concepts() []Concept {
-	names, _ := fs.Glob(concepts, "concepts/*.txt") // no error: the pattern is well formed
+	names, _ := fs.Glob(concepts, "concepts/*.txt") // cannot fail: the pattern is well formed
 	all := make([]Concept, 0, len(names))
 	for _, name := range names {
-		text, _ := concepts.ReadFile(name) // no error: the file was listed
+		text, _ := concepts.ReadFile(name) // cannot fail: the file was listed
 		head, rest, _ := strings.Cut(string(text), "\n-- before --\n")
 		before, exchange, _ := strings.Cut(rest, "-- exchange --\n")
 		parts := strings.Split(head, "\n\n")

@@ -37,8 +37,8 @@ func newMarkdown(d *document) goldmark.Markdown {
 	)
 }
 
-// document is one README while it becomes a page. It is goldmark's transformer, and goldmark's renderer for our own
-// nodes.
+// document is one README while it is turned into a page. It is goldmark's transformer, and goldmark's renderer for our
+// own nodes.
 type document struct {
 	editor  *editor
 	chapter *Chapter
@@ -50,7 +50,7 @@ type document struct {
 	answer    ast.Node        // the line that begins the answer around the present node; nil: there is none
 }
 
-// renamed lets a link to a heading's old name lead to the heading.
+// renamed maps old names of headings to their present names, so that old links still lead to them.
 var renamed = strings.NewReplacer(
 	`<h2 id="what-else-upstream-does"`,
 	`<a id="what-upstream-does-more"></a><h2 id="what-else-upstream-does"`,
@@ -58,10 +58,10 @@ var renamed = strings.NewReplacer(
 	`<a id="errors-speak-of-keys-statuses-speak-of-resources"></a><h3 id="errors-name-keys-statuses-name-resources"`,
 )
 
-// render sets the prose of a chapter, or of a document.
+// render renders the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = []byte(callouts.Replace(string(src)))
-	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // blank, so that later lines keep their numbers
+	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // blank lines, so that later lines keep their numbers
 		return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n")))
 	})
 	d := &document{editor: e, chapter: chapter, name: name, src: src, mentioned: make(map[*Part]int),
@@ -74,8 +74,8 @@ func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	chapter.HTML = renamed.Replace(out.String())
 }
 
-// Transform implements goldmark's transformer: goldmark calls it with the parsed document. It notes what the page needs
-// (sections, the question) and replaces what the book shows differently than a forge.
+// Transform implements goldmark's transformer: goldmark calls it with the parsed document. It notes the parts that the
+// page needs (sections, the question), and replaces the parts that the book shows in another way than a forge.
 func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context) {
 	var nodes []ast.Node // collected first, because the tree must not change during the walk
 	_ = ast.Walk(root, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -143,7 +143,7 @@ func (d *document) paragraph(node *ast.Paragraph) {
 	}
 }
 
-// notInID matches what an id may not contain.
+// notInID matches characters that an id may not contain.
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
 // label gives a row or a question an id, made of its first words, so that a search can lead to it.
@@ -187,7 +187,7 @@ func (d *document) text(node ast.Node) string {
 	return out.String()
 }
 
-// problem reports what is wrong with a node, at its line.
+// problem reports a problem with a node, at the node's line.
 func (d *document) problem(node ast.Node, format string, args ...any) {
 	line := bytes.Count(d.src[:node.Pos()], []byte("\n")) + 1
 	d.editor.problem(d.name, line, format, args...)
@@ -222,11 +222,11 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 // commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
-// callouts turns the marks from which a forge makes a box of a quotation into words.
+// callouts turns the marks with which a forge makes a box of a quotation into words.
 var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
 // made matches the code or output that "make generate" inserts below a link to a first try, for readers on a forge. The
-// book removes it, because it renders what the link names.
+// book removes it, because it renders the declaration that the link names.
 var made = regexp.MustCompile(`\n<!-- made -->\n(?s:.*?)\n<!-- end -->\n`)
 
 // htmlBlock handles the two lines around an answer, which a forge folds, too. It drops other HTML.

@@ -7,11 +7,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Part is a station or a queue of the stage, and the words for it in chapters. The page gives both one colour, and
-// lights the part in its mini-stage while the reader points at the word, or the other way round.
+// Part is a station or a queue of the stage, and the words for it in chapters. The page gives both the same colour. It
+// lights the part in its mini-stage while the reader points at the word, and the other way round.
 type Part struct {
 	Name        string         // the name of the station or the queue on the stage
-	Kind        string         // "queue" where events wait, "kept" where state is, "acts" for what is active
+	Kind        string         // "queue" where events wait, "kept" for stored state, "acts" for active parts
 	words       *regexp.Regexp // matches the words or their plurals in prose; nil: no words
 	code        string         // the name in code
 	First, Last int            // the chapters in which the words mean this part, both included
@@ -45,8 +45,8 @@ func words(singular string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + singular + `)s?\b`)
 }
 
-// in returns the place at which a text first names the part, [from, to). If the text is code, it must be the name. nil:
-// nowhere.
+// in returns the place at which a text first names the part, [from, to), or nil if it does not. If the text is code, it
+// must be the name.
 func (p *Part) in(written string, isCode bool) []int {
 	switch {
 	case isCode && written == p.code:
@@ -85,7 +85,7 @@ func (d *document) mention(node ast.Node) {
 		if isText {
 			node = d.split(prose, at[0], at[1])
 		}
-		reach := "" // only the first in a chapter can be reached by the keyboard
+		reach := "" // only the first mention in a chapter can be reached by the keyboard
 		if !ever && !isLink {
 			reach = ` tabindex="0"`
 		}
@@ -96,7 +96,7 @@ func (d *document) mention(node ast.Node) {
 	}
 }
 
-// split cuts words into three texts and returns the one in the middle, [from, to). It looks for parts in the other two.
+// split cuts words into three texts, and returns the middle one, [from, to). It looks for parts in the other two.
 func (d *document) split(words *ast.Text, from, to int) ast.Node {
 	start := words.Segment.Start
 	before := ast.NewTextSegment(text.NewSegment(start, start+from))

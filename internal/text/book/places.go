@@ -22,7 +22,7 @@ type Place struct {
 }
 
 var (
-	// section, row and question match the beginning of a place, and its name: a heading, a row of a table, a question
+	// section, row and question match the beginning of a place, with its name: a heading, a row of a table, a question
 	// with its answer.
 	section  = regexp.MustCompile(`(?s)<h[23] id="([^"]*)">(.*?)</h[23]>`)
 	row      = regexp.MustCompile(`(?s)<tr id="([^"]*)">\s*<td[^>]*>(.*?)</td>(.*?)</tr>`)
@@ -85,7 +85,7 @@ func (e *editor) declarations() []Place {
 	var all []Place
 	for _, pkg := range e.tree.Packages {
 		for _, decl := range pkg.Decls {
-			if decl.File.Test || strings.HasPrefix(decl.Src, "\t") { // a field is found with its type
+			if decl.File.Test || strings.HasPrefix(decl.Src, "\t") { // a search finds a field together with its type
 				continue
 			}
 			var comment []string
@@ -123,7 +123,7 @@ func (d *document) link(node *ast.Link) {
 	}
 	switch {
 	case target.Scheme == "https", target.Scheme == "http":
-		node.SetAttributeString("rel", []byte("noreferrer")) // hides from the other site where the reader comes from
+		node.SetAttributeString("rel", []byte("noreferrer")) // hides from the other site which page links to it
 	case target.Scheme != "", target.Host != "":
 		d.problem(node, "link to %s: only https leads out of the book", node.Destination)
 		outside(node)
@@ -163,7 +163,7 @@ func (d *document) address(target *url.URL) (string, error) {
 	return "", nil
 }
 
-// outside keeps the words of a link, and removes the link, because it leads to nothing in the book.
+// outside keeps the words of a link, and removes the link, because the book does not have its target.
 func outside(link *ast.Link) {
 	above := link.Parent()
 	above.InsertBefore(above, link, ready(`<span class="outside">`))

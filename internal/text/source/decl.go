@@ -11,7 +11,7 @@ import (
 type Decl struct {
 	Symbol string // "Cacher", "Cacher.dispatchEvents", "bookmarkFrequency"
 	File   *File
-	From   int    // the first line, which is the doc comment's if there is one
+	From   int    // the first line, including the doc comment
 	To     int    // the last line, included
 	Src    string // the whole lines From to To, without the last newline
 	node   ast.Node
@@ -73,7 +73,7 @@ func (f *File) typeName(expr ast.Expr) string {
 }
 
 // block finds the declarations of one const, var or type block. Constants and variables of one block belong together
-// (an iota alone explains nothing), so each of them is the whole block; each type is a declaration of its own.
+// (an iota alone explains nothing), so the whole block is their declaration. Each type is a declaration of its own.
 func (p *Package) block(file *File, block *ast.GenDecl) {
 	for _, spec := range block.Specs {
 		switch spec := spec.(type) {
@@ -141,8 +141,8 @@ func (d *Decl) Body() (from, to int, ok bool) {
 }
 
 // Without returns, by number, the lines to leave out of a struct of which only the named fields are shown: all lines
-// but the first, the fields with their comments, and the last. Without names it leaves out nothing. A name that is no
-// field is an error.
+// but the first, the fields with their comments, and the last. Without names it leaves out nothing. A name that is not
+// a field is an error.
 func (d *Decl) Without(names []string) (map[int]bool, error) {
 	left := make(map[int]bool)
 	if len(names) == 0 {

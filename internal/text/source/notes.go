@@ -91,7 +91,7 @@ func (p *Package) documented(file *File, group *ast.CommentGroup) string {
 	return symbol
 }
 
-// The versions of Kubernetes and etcd that we follow. go.mod pins the modules; the forge has them under these tags.
+// The versions of Kubernetes and etcd that we follow. go.mod pins the modules; the forge has these versions as tags.
 const (
 	KubernetesVersion = "v1.37.2" // k8s.io/apiserver and its siblings at v0.37.2
 	EtcdVersion       = "v3.7.3"
@@ -127,8 +127,8 @@ func ParseUpstream(text string) (Upstream, error) {
 	return Upstream{where, symbol}, nil
 }
 
-// URL returns the address of the pinned source on the forge, or "" if we do not know its repository. It is for readers:
-// the program never fetches it.
+// URL returns the address of the pinned source on the forge, or "" if we do not know its repository. Readers may open
+// it; the program never fetches it.
 func (u Upstream) URL() string {
 	view := "tree" // for a folder
 	if path.Ext(u.Path) == ".go" {
@@ -151,13 +151,13 @@ var forges = []struct{ prefix, repository, version, folder string }{
 	{"go.etcd.io/etcd/server/v3/", "etcd-io/etcd", EtcdVersion, "server/"},
 	{"go.etcd.io/etcd/api/v3/", "etcd-io/etcd", EtcdVersion, "api/"},
 	{"go.etcd.io/etcd/pkg/v3/", "etcd-io/etcd", EtcdVersion, "pkg/"},
-	{"go.etcd.io/etcd/", "etcd-io/etcd", EtcdVersion, ""}, // the client is in a folder with its version
+	{"go.etcd.io/etcd/", "etcd-io/etcd", EtcdVersion, ""}, // the client is in a folder whose name has its version
 }
 
 // ProbePath is the import path of the package that declares points.
 const ProbePath = "listwatch/internal/observe/probe"
 
-// Mention is a place in the source that names a probe point, for example to report it:
+// Mention is a place in the source that names a probe point, usually to report it:
 //
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion, start, end, capacity, oldest)
 type Mention struct {

@@ -1,9 +1,9 @@
 // Package source reads our own Go files as text with structure: it finds a declaration by its symbol, the lines that
 // name its upstream counterpart, and the one line at which each probe point is reported. The book, the map of symbols
-// and the page take all of this from here; no text repeats it by hand, so it cannot drift from the code.
+// and the page use this package; no text repeats such facts by hand, so they cannot drift from the code.
 //
-// The package parses files without checking types. That takes milliseconds, and works on the sources embedded in the
-// program.
+// The package parses files without checking types. That takes only milliseconds, and works on the sources embedded in
+// the program.
 //
 // There is no goroutine and no lock in this package; a [Tree] does not change after Parse.
 package source
@@ -45,8 +45,8 @@ type File struct {
 	Test bool // whether the name ends in _test.go
 }
 
-// Parse reads every .go file of fsys except in folders whose name is testdata or begins with a dot or an underscore,
-// and in nested modules. A file that does not parse is an error.
+// Parse reads every .go file of fsys, except in nested modules and in folders whose name is testdata or begins with a
+// dot or an underscore. A file that does not parse is an error.
 func Parse(fsys fs.FS) (*Tree, error) {
 	tree := &Tree{fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -109,7 +109,7 @@ func (t *Tree) In(dir string) *Package {
 	return nil
 }
 
-// Holding returns the package that a file belongs to, or nil if there is no such file.
+// Holding returns the package to which a file belongs, or nil if there is no such file.
 func (t *Tree) Holding(file string) *Package {
 	for _, pkg := range t.Packages {
 		if slices.ContainsFunc(pkg.Files, func(f *File) bool { return f.Path == file }) {
