@@ -1,6 +1,6 @@
-// Package chapterdrawing makes the book's pictures from test runs. A test runs the chapter's code, draws the run, and compares
-// the drawing with the SVG file next to the README: each number in a picture comes from a run. With -update the test
-// writes the file.
+// Package chapterdrawing makes the book's pictures from test runs. A test runs the chapter's code, draws the run, and
+// compares the drawing with the SVG file next to the README: each number in a picture comes from a run. With -update
+// the test writes the file.
 package chapterdrawing
 
 import (

@@ -1,6 +1,6 @@
-// Package expectedevents computes the events that a watch has to deliver. It is for tests that write objects, such as the
-// model test of chapters/06-cacher; expectedevents_test.go tests it. A log cannot show whether a watcher has received every
-// event, because it does not record whether a selector would have matched; a test that wrote the objects can.
+// Package expectedevents computes the events that a watch has to deliver. It is for tests that write objects, such as
+// the model test of chapters/06-cacher. A log cannot show whether a watcher has received every event, because it does
+// not record whether a selector would have matched; a test that wrote the objects can.
 //
 // [History.Events] is a pure function from a history, a predicate and a start to the events. Its logic is one line: an
 // event's type depends only on whether the object matched before and whether it matches now.
