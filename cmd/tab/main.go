@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	gcPercent   = 50       // the same as in cmd/viz
-	memoryLimit = 96 << 20 // limits Go's memory, in bytes, because a tab never gives memory back
-	maxTraffic  = 100      // changes a second: more would leave the only thread no time for other work
-	logSize     = 6 << 10  // records: five minutes of the demo, and more than any story that a tab plays
+	gcPercent   = 50       // the value in cmd/viz
+	memoryLimit = 96 << 20 // bytes of Go's memory, which a tab never gives back
+	maxTraffic  = 100      // changes a second: more would keep the one thread from all other work
+	logSize     = 6 << 10  // five minutes of the demo, and more than any story that is played here
 	ringSize    = 32       // versions in each ring: a story can overflow it with fewer records than logSize
 )
 
@@ -45,7 +45,7 @@ func main() {
 		Base:  &url.URL{Scheme: "http", Host: "localhost"},
 		Lines: network.Lines,
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
-			post(tabhttp.Message{Kind: "ready"}) // from now on the page sends requests, while the caches fill
+			post(tabhttp.Message{Kind: "ready"}) // the page begins to send requests while the caches fill
 			network.Serve(ctx, handler, fail)
 		},
 		Say: func(line string) { fmt.Println(line) },

@@ -288,11 +288,11 @@ func (s *Status) Usual() bool {
 }
 
 const (
-	walkRounds = 400                   // goroutines that a walk may release: a queue holds many other changes
-	walkTick   = 10 * time.Millisecond // the most goroutines that a walk may release: a queue may hold many changes
+	walkRounds = 400                   // the most goroutines that a walk may release: a queue may hold many changes
+	walkTick   = 10 * time.Millisecond // the pause between two looks at the world
 	walkLooks  = 20                    // the most looks while another goroutine is in front of the object
-	walkGrace  = 4                     // the most after that goroutine has moved: the object may then move, too
-	walkWait   = 400                   // the most looks after that goroutine has moved: the object may then move, too
+	walkGrace  = 4                     // the most looks after that goroutine has moved: the object may then move, too
+	walkWait   = 400                   // the most looks while no goroutine is in front of the object
 	walkRecent = 4000                  // records that the walk searches for its object
 )
 
