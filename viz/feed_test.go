@@ -274,7 +274,7 @@ func TestAFeedEndsWhenItsClientGoes(t *testing.T) {
 	})
 }
 
-// told counts what a page got from its feed, one by one and in sums.
+// told counts the records that a page got from its feed, singly and in sums.
 type told struct {
 	state                    *fold.State
 	frames, sums             int

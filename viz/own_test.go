@@ -127,7 +127,7 @@ func TestAChangeThatComesWithASumIsTheViewers(t *testing.T) {
 	assert.Equal(t, "mine waits 3 4 7, mine arrived 7 6 7, web-1", got)
 }
 
-// TestAJumpClearsTheViewersChange checks that the line about the change, which belongs to another moment, goes.
+// TestAJumpClearsTheViewersChange checks that the line about the change disappears: it belongs to another moment.
 func TestAJumpClearsTheViewersChange(t *testing.T) {
 	assert.Equal(t, "travels none", onToldStage(t, `send(write("kubectl", "a"));
 		run(100);

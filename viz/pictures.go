@@ -125,7 +125,7 @@ func (f *Pictures) foldLocked() bool {
 		records, ok = f.log.Since(f.batch[:0], from, foldBatch)
 	}
 	f.batch = records
-	if len(records) == 0 { // no new ones, or the picture is ahead of the log
+	if len(records) == 0 { // no new records, or the picture is ahead of the log
 		f.frames.Forget(f.log.Oldest())
 		return false
 	}

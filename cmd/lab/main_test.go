@@ -15,7 +15,7 @@ import (
 
 const repository = "../.."
 
-// call runs the command and returns what it prints.
+// call runs the command and returns its output.
 func call(t *testing.T, from string, args ...string) (string, error) {
 	t.Helper()
 	var out strings.Builder

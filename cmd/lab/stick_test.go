@@ -48,7 +48,7 @@ func (d *desk) types(t *testing.T, command, input string, enough ...string) (sai
 	return out.text.String(), err
 }
 
-// output keeps what a command prints. Only a goroutine of package exec writes to it. It stops a command that has
+// output keeps the output of a command. Only a goroutine of package exec writes to it. It stops a command that has
 // printed enough.
 type output struct {
 	text   bytes.Buffer

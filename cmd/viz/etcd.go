@@ -93,7 +93,7 @@ func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *ma
 	}
 }
 
-// etcdTold is what the log was last told about etcd.
+// etcdTold is the state of etcd that the log has last recorded.
 type etcdTold struct {
 	probe   *probe.Probe
 	say     func(line string)

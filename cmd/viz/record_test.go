@@ -29,7 +29,7 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// TestWhatGoesWrongIsSavedInTheFolderOfFlights asks for a version that has left a ring of four events.
+// TestWhatGoesWrongIsSavedInTheFolderOfFlights requests a version that has left a ring of four events.
 func TestWhatGoesWrongIsSavedInTheFolderOfFlights(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "-flight", dir, "-demo=false", "-controllers=false", "-ring-capacity=4")
@@ -132,7 +132,7 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	p.end(t)
 }
 
-// how is the log that the program writes, and the switches with which it runs.
+// how identifies the log that the program writes, and the switches with which it runs.
 type how struct {
 	Log      string
 	Switches map[string]string

@@ -103,7 +103,7 @@ func bring(page *frame.Page) {
 
 // hosts returns the host names under which a browser may open the page.
 func (o *options) hosts(listener net.Listener) []string {
-	host, _, _ := net.SplitHostPort(o.listen) // no error: the flags were checked
+	host, _, _ := net.SplitHostPort(o.listen) // cannot fail: the flags were checked
 	return []string{host, listener.Addr().String()}
 }
 
@@ -131,7 +131,7 @@ func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	ip := addr.IP
 	if ip.IsUnspecified() {
 		ip = net.IPv4(127, 0, 0, 1)
-		host, _, _ := net.SplitHostPort(asked) // no error: the flags were checked
+		host, _, _ := net.SplitHostPort(asked) // cannot fail: the flags were checked
 		if v6 := net.ParseIP(host); v6 != nil && v6.To4() == nil {
 			ip = net.IPv6loopback
 		}

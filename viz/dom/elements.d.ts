@@ -2,10 +2,10 @@
 
 interface Element extends HTMLOrSVGElement { // every element here is HTML or SVG
   lane?: import("../stage/places.js").Lane;
-  pipes?: HTMLElement[]; // of a lane
-  drawn?: boolean; // of a pipe
+  pipes?: HTMLElement[]; // the pipes of a lane
+  drawn?: boolean; // whether a pipe has been drawn
   tokens?: import("../stage/pipe.js").Held[]; // the drawn tokens of a pipe
-  object?: fold.Token | null; // of a row or a token
+  object?: fold.Token | null; // the object of a row or of a token
 }
 
 declare var listwatchFile: (name: string, text: string) => void;
@@ -16,7 +16,7 @@ declare var listwatchRun: (how: { // cmd/tab
   say(loaded: number, text?: string): void;
 }) => Promise<string>;
 
-// The parts of the page, and what they share.
+// The parts of the page, and the types that they share.
 declare namespace page {
   type Player = import("../timeline/player.js").Player;
   type Scene = import("../stage/scene.js").Scene;

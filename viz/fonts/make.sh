@@ -1,7 +1,7 @@
 #!/bin/sh
 # make.sh makes the font files in this folder, with the characters that fonts.css names, from the Debian packages
 # fonts-inter-variable 4.0~beta7+ds-1 (Inter 3.19) and fonts-jetbrains-mono 2.242+ds-3, by fonttools 4.38 (packages
-# python3-fonttools and python3-brotli). It leaves out hints, and ligatures, because code has to show what is typed.
+# python3-fonttools and python3-brotli). It leaves out hints, and ligatures, which would change the look of code.
 set -eu
 cd "$(dirname "$0")"
 faces=${FACES:-/usr/share/fonts/truetype}

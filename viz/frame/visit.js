@@ -93,8 +93,8 @@ export class Visit {
   /** @param {string} name */
   openTake(name) { return this.show(name, take(name), false); }
 
-  // layTake puts an embedded recording on the stage, frozen, if it is still wanted once it has loaded, and reports
-  // whether it was.
+  // layTake puts an embedded recording on the stage, frozen, unless it is no longer wanted after loading, and reports
+  // whether it did.
   /** @param {string} name @param {() => boolean} wanted */
   async layTake(name, wanted) {
     const read = await this.read(await take(name));

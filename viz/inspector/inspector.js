@@ -2,8 +2,8 @@
 // program renders each leaf as a piece of HTML at its own address (/viz/part/); this module fills in the parts that
 // depend on the picture at the cursor.
 //
-// The code leaf follows the cursor while the stage is frozen: each step lights the line that reported the record, in
-// whatever file it is.
+// The code leaf follows the cursor while the stage is frozen: each step lights the line, in any file, that reported the
+// record.
 
 import { $, copied, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";

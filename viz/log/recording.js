@@ -203,7 +203,7 @@ export function readLink(hash) {
   return isCount(Number(at)) ? { at: Number(at), log, recording, key, rv } : null;
 }
 
-// misfit returns a sentence about a link that leads to no moment of what is shown, or "".
+// misfit returns a sentence about a link that leads to no moment of the shown log or recording, or "".
 /** @param {Link} link @param {{ log: string, recording: string, oldest: number, head: number }} shown */
 export function misfit({ at, log, recording }, shown) {
   if (recording && recording !== shown.recording) {

@@ -153,7 +153,7 @@ export class Spacetime {
   }
 }
 
-// rowsOf places as many lines as fit; the last row stands for all others.
+// rowsOf places as many lines as fit; the last row has all the others.
 /** @param {Line[]} lines */
 function rowsOf(lines) {
   const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));

@@ -270,7 +270,7 @@ func moved(x, y float64) templ.Attributes {
 // Num formats a number for an attribute, with two decimals.
 func Num(v float64) string { return fmt.Sprint(math.Round(v*100) / 100) }
 
-// gateAt returns the place of a station's gate, across the way by which events come, and its rotation in degrees.
+// gateAt returns the place of a station's gate, across the rail on which events arrive, and its rotation in degrees.
 func gateAt(station probe.Station) (x, y, turn float64) {
 	b := boxes[string(station)]
 	switch {

@@ -9,7 +9,7 @@ import { agentOf, opened } from "../log/fold.js";
  * @typedef {{ lanes: Map<string, Lane>, hidden: number }} Group
  * @typedef {"watchers" | "listeners" | "handlers" | "workqueues"} Kind
  * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string>, crowd: Entry[] }} Places crowd:
- *   the watchers as they came
+ *   the watchers in order of arrival
  * @typedef {[id: string, subject: fold.Subject, place?: number]} Entry
  * @typedef {{ members: { subject: string }[] }} StoryView
  * @typedef {object} Scene

@@ -83,7 +83,7 @@ export class Scenarios {
     this.onTake = "";
   }
 
-  // toTake puts a story's recording on the stage, if the story is still open once it has loaded.
+  // toTake puts a story's recording on the stage after it has loaded, if the story is still open.
   /** @param {Session} session */
   async toTake(session) {
     const { take } = session.story;
@@ -260,7 +260,7 @@ class Session {
     address({ story: story.id, beat: beat > 0 && beat + 1 });
   }
 
-  // showWords shows the beat's part of the panel, but only the words for what the viewer has seen.
+  // showWords shows the beat's part of the panel, but only the words about moments that the viewer has seen.
   showWords() {
     const { beatPlayer: { beat, guesses, phase, over }, seen, run, owner } = this;
     const all = parts($("#story-beat"), ":scope > *");

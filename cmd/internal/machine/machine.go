@@ -270,7 +270,7 @@ type Options struct {
 	Etcd         string            // "memory": the small etcd; "": a real one
 }
 
-// Shown returns what the page shows of the options with which the program was started.
+// Shown returns the options of the program's start that the page shows.
 func (o Options) Shown() map[string]string {
 	all := maps.Clone(o.Switches)
 	all["storage-media-type"], all["ring-capacity"], all["clock"] = o.MediaType, "dynamic", o.Clock
@@ -313,7 +313,7 @@ func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	}
 }
 
-// Hold returns the world that a viewer can hold. It passes to say each line that only viewers of the page would
+// Hold returns the world that a viewer can hold. It calls say with each line that only viewers of the page would
 // otherwise see.
 func (c *Clocks) Hold(log *probe.Log, say func(line string)) *hold.World {
 	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Say: say})

@@ -70,7 +70,7 @@ func False(t TB, bad bool, what ...any) bool {
 func same(t TB, ok bool, got, want any, what []any) bool {
 	t.Helper()
 	if says := prefix(what); !ok && strings.Contains(says, "got ") && strings.Contains(says, "want ") {
-		return True(t, false, what...) // what already has both values
+		return True(t, false, what...) // what already names both values
 	}
 	return ok || True(t, false, "%sgot %v, want %v", prefix(what), got, want)
 }

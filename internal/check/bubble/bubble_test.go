@@ -62,7 +62,7 @@ func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
 // failing is the variable that makes this test binary fail in a bubble when it runs itself.
 const failing = "BUBBLE_TEST_FAILS"
 
-// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs its own binary: a goroutine that waits for ever must not cause a
+// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs its own binary: a goroutine that waits forever must not cause a
 // panic.
 func TestAFailedRequireSaysWhatIsWrongAndNothingElse(t *testing.T) {
 	if os.Getenv(failing) != "" {

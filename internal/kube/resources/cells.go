@@ -127,7 +127,7 @@ func inTemplate(name string) func(*Row) any {
 	}
 }
 
-// join joins the texts of things with commas.
+// join joins the texts of the elements with commas.
 func join[T any](things []T, text func(T) string) string {
 	var texts []string
 	for _, each := range things {

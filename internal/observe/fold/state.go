@@ -70,8 +70,8 @@ type Last struct {
 	Texts probe.Texts `json:"texts"`
 }
 
-// Subject is what a record is about at a station with several of a kind: either one that opens and closes, such as
-// watcher "w3", or one that always exists, such as "informer".
+// Subject is the thing that a record is about, at a station with several of a kind. It either opens and closes, such as
+// watcher "w3", or always exists, such as "informer".
 type Subject struct {
 	// [probe.Info.Opens] of the opening point, such as "watcher"; "" if it never opens.
 	Kind   string                 `json:"kind"`

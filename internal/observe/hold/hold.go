@@ -94,9 +94,9 @@ func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.config.Gate.Close(s)
 }
 
-// Release resumes the world, and sets the clock back to what it was before the hold. Gates at single stations stay
-// closed, because the viewer closed them to see their effect on the running world. If the world is not held, Release
-// opens them.
+// Release resumes the world, and returns the clock to its state before the hold. Gates at single stations stay closed,
+// because the viewer closed them to see their effect on the running world. If the world is not held, Release opens
+// them.
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

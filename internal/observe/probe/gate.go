@@ -39,7 +39,7 @@ type Gate struct {
 	ended   bool       // whether the gate is open permanently
 	gates   []Query    // the stations closed on their own, whether or not the world is held
 	opened  []Query    // the stations that are open although the world is held
-	waiting []*waiter  // the paused goroutines in the order in which they came
+	waiting []*waiter  // the paused goroutines in the order in which they arrived
 }
 
 // waiter is one goroutine that is paused at the gate.

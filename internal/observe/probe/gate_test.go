@@ -92,7 +92,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		gate.Hold()
 		group := l.run(t, 5)
 		synctest.Wait()
-		// The source's first value lies in input, so middle holds that value, and result is still empty.
+		// The source's first value is in input, so middle holds that value, and result is still empty.
 		assert.EqualSlices(t, []Point{InputSent, InputReceived}, where(gate), "held at")
 		n := gate.Step(Query{})
 		assert.True(t, n == 2, "%d passed, want 2", n)

@@ -49,8 +49,8 @@ const (
 	// Open makes the subject appear; Close removes it with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
-	// Look sets the lengths of queues that do not report every moment: those of one subject by args that are named like
-	// the queues, or those of all subjects in a text. Only the log itself reports it.
+	// Look sets the lengths of queues that do not report every moment: the queues of one subject, by args that have the
+	// queues' names, or those of all subjects, in a text. Only the log itself reports it.
 	Look Op = "look"
 	// Send and Recv move one token into and out of the queue of the subject. The two sides of a channel report them
 	// without a common lock, so the log may have a Recv before its Send: a channel holds max(0, sends-receives) tokens,
@@ -64,8 +64,7 @@ const (
 	Pop  Op = "pop"
 )
 
-// Wait is the thing for which a goroutine begins to wait. A goroutine that waits for work is idle; any other wait
-// blocks it.
+// Wait is a reason for which a goroutine waits. A goroutine that waits for work is idle; any other wait blocks it.
 type Wait string
 
 // The waits.
@@ -94,7 +93,7 @@ type Info struct {
 	// The routine name of the goroutine that reports the point, or several names if the station has several forms; ""
 	// if any goroutine may report it.
 	Lane  string `json:"lane,omitempty"`
-	Waits Wait   `json:"waits,omitempty"` // what the goroutine waits for from here on; "" if it does not wait
+	Waits Wait   `json:"waits,omitempty"` // why the goroutine waits from here on; "" if it does not wait
 	On    string `json:"on,omitempty"`    // if Waits: the name of the queue at which it waits, "" if there is none
 	// If Waits: the queues that only the waiting goroutine reads, and which therefore only fill meanwhile.
 	Holds   Words  `json:"holds,omitempty"`

@@ -46,7 +46,7 @@ type Flight struct {
 	story   bool      // whether a story is playing; stories cause faults on purpose
 	broken  uint64    // the record of the newest breach that was looked at
 	files   int       // files that were saved
-	failing bool      // whether the last file could not be saved, of which Say has been told
+	failing bool      // whether saving the last file failed, which Say has reported
 	resting time.Time // the time from which the next file may be saved
 }
 

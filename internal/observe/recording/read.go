@@ -82,7 +82,7 @@ func (l limits) read(ctx context.Context, in io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(io.Discard, file); err != nil { // the hash includes whatever follows the recording's end
+	if _, err := io.Copy(io.Discard, file); err != nil { // the hash includes any bytes after the recording's end
 		return nil, err
 	}
 	rec.Hash = nameOf([sha256.Size]byte(sum.Sum(nil)))

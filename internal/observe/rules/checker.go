@@ -131,7 +131,7 @@ func object(r *probe.Record) string {
 
 const (
 	monitorPeriod = 100 * time.Millisecond // the pause between two looks at the log
-	maxBreaches   = 100                    // the newest breaches of all rules together that are kept
+	maxBreaches   = 100                    // how many breaches are kept: the newest of all rules together
 )
 
 // Monitor checks the rules on a log while it grows. Its memory is bounded: the checkers forget records when they have

@@ -18,7 +18,7 @@
 // to any part of a watcher's records, so they follow all watchers.
 //
 // A checker reports a breach only when it is sure. Two goroutines that meet at a channel may report in either order, so
-// a rule that compares their records pairs the k-th send with the k-th receive. It begins again after a gap.
+// a rule that compares their records pairs the k-th send with the k-th receive. After a gap a checker begins again.
 //
 // # Concurrency
 //

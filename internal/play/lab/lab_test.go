@@ -240,7 +240,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// from returns the records from the point's first record that is accepts on; a zero record if there is none.
+// from returns the records from the first record of the point that is accepts, or a zero record if there is none.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {

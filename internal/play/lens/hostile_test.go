@@ -34,7 +34,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	}
 }
 
-// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets many headers that change what a browser may do.
+// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets many headers that change a browser's rights.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc " +

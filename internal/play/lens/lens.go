@@ -137,7 +137,7 @@ func (l *Lens) Report() Report {
 	return report
 }
 
-// acts are subresources through which a GET can change things.
+// acts are subresources through which a GET can change the cluster.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
 // refuse returns the error for a forbidden request, or nil for an allowed one. header is the answer's.

@@ -161,8 +161,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number. It
-// returns nil if the latest watch did not get 410, or the client has read the state since.
+// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number, or
+// nil if the latest watch did not get 410, or the client has read the state since.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {

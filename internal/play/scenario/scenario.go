@@ -115,7 +115,7 @@ func (s *Story) Climax() int {
 	return len(s.Beats) - 1
 }
 
-// Find returns the story that an id leads to, see [Story.Tells], or nil.
+// Find returns the story with an id, or the one that has replaced it, see [Story.Tells]; nil: none.
 func Find(id string) *Story {
 	i := slices.IndexFunc(All, func(s Story) bool { return s.Tells(id) })
 	if i < 0 {

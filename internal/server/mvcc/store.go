@@ -32,7 +32,7 @@ type Store struct {
 	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
 	revision  int64      // the newest revision
 	compacted int64      // older revisions are gone; 0: none are
-	history   []revision // the revisions that are not gone, oldest first
+	history   []revision // the revisions that are still there, oldest first
 	watches   map[*watcher]struct{}
 	leases    map[clientv3.LeaseID]*lease
 	lastLease clientv3.LeaseID

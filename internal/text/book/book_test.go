@@ -287,8 +287,8 @@ func minutes(page string) float64 {
 	return float64(prose)/220 + float64(said)/180 + float64(lines)/12 + 2*float64(len(asked.FindAllString(page, -1)))
 }
 
-// TestEachChapterEndsWithWhatOneKnows checks that each chapter ends with what a reader now knows, in three lines. An
-// appendix need not.
+// TestEachChapterEndsWithWhatOneKnows checks that each chapter ends with a summary in three lines. An appendix need
+// not.
 func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
 		text, _, _ := strings.Cut(read(t, chapter.Folder+"/README.md"), "\n## Appendix\n")

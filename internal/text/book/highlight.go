@@ -136,7 +136,7 @@ func Sites(fsys fs.FS) (map[string]*Site, error) {
 	for _, mention := range tree.Mentions(isPoint) {
 		decl, err := mention.Package.Find(mention.Function, path.Base(mention.File.Path))
 		if mention.Method == "" || err != nil {
-			continue // not a report, or one outside any function: the policy tests reject both
+			continue // not a report, or a report outside any function: the policy tests reject both
 		}
 		if byDecl[decl] == nil {
 			byDecl[decl] = &Site{decl, highlight(strings.TrimSuffix(decl.Src, "\n")), make(map[int]string)}

@@ -108,7 +108,7 @@ func (e *editor) declarations() []Place {
 //	../04-watchcache/README.md#the-walk   /book/04-watchcache#the-walk
 //	dispatch.go                           /book/06-cacher/dispatch.go
 //	../../docs/WHERE.md                   /book/docs/WHERE
-//	../../internal/observe/fold           none: the words stay, the link goes
+//	../../internal/observe/fold           none: the words stay without the link
 //
 // A chapter or file that does not exist is a problem. A walk over all pages checks that the page has the linked place
 // (viz/book_test.go).

@@ -175,7 +175,7 @@ func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 
 // opensPanels opens every panel by its button and the keyboard alone, and walks through the panel with Tab.
 func (p *page) opensPanels(t *testing.T) {
-	p.strike(t, "k") // to the level all
+	p.strike(t, "k") // turns to the level "all"
 	for _, each := range []struct {
 		opener, panel string
 		texts         int

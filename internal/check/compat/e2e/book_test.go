@@ -157,7 +157,7 @@ func lights(t *testing.T, p *page, pointed, focused string) {
 	assert.True(t, after == height, "the text was %v px high and is %v", height, after)
 }
 
-// hover brings an element to the middle of the window and moves the mouse there.
+// hover moves an element to the middle of the window, and the mouse to the element.
 func hover(t *testing.T, p *page, selector string) {
 	t.Helper()
 	at := evaluate[[2]float64](t, p, fmt.Sprintf(`(() => {

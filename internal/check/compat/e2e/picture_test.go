@@ -60,7 +60,7 @@ const numbers = `() => {
 	return found.map(([name, is, shown]) => "at " + cursor + ": " + name + " is " + is + ", shown is " + shown);
 }`
 
-// watchPicture runs contradictions and further checks on n frames of the page and returns what they found.
+// watchPicture runs contradictions and further checks on n frames of the page, and returns the problems found.
 func (p *page) watchPicture(t *testing.T, n int, checks string) (found []string, moving int) {
 	t.Helper()
 	const chunk = 10 // keeps each call short, as frames may come slowly

@@ -151,8 +151,8 @@ const handsOnStage = `(async (least) => {
 	return hands.length < least || (least === 0 && hands.length > 0) ? [hands.length + " hands"] : wrong;
 })`
 
-// TestAViewerBreaksAThingWhereItIs drags the ring's rim and a handler's edge, closes a client's eyes by click and by
-// key, and undoes each. A story, a recording, the first view, and a knob that the program refuses have no hands.
+// TestAViewerBreaksAThingWhereItIs drags the ring's rim and a handler's edge, makes a client stop reading by click and
+// by key, and undoes each. A story, a recording, the first view, and a knob that the program refuses have no hands.
 func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")

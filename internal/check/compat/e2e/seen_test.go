@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// seeing returns "" if the page shows what a beat must show, and otherwise a description of the fault.
+// seeing returns "" if the page shows the point of a beat, and otherwise a description of the fault.
 const seeing = `(at, text, r) => {
 	const told = listwatch.stage.scene.story;
 	const member = told.members.find((each) => at.startsWith(each.name));
@@ -173,7 +173,7 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 }
 
 // tokens goes to the end of a beat, runs act with the end of the next beat, and compares the tokens on the stage then.
-// Changes that have gone on must have none.
+// Changes that have moved on must have no token there.
 func (p *page) tokens(t *testing.T, all []told, id string, beat int, act, want string) {
 	t.Helper()
 	s := all[slices.IndexFunc(all, func(s told) bool { return s.ID == id })]

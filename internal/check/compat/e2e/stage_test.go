@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// inspected is what the inspector shows.
+// inspected is the content of the inspector.
 type inspected struct {
 	Open                   bool
 	Title, Tab, Words      string
@@ -32,7 +32,7 @@ const readInspector = `(() => {
 	};
 })()`
 
-// inspect waits until fits accepts what the inspector shows.
+// inspect waits until fits accepts the inspector's content.
 func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) inspected {
 	t.Helper()
 	var seen inspected

@@ -73,14 +73,14 @@ func (s *told) holds(t *testing.T, beat int, phase string, cursor uint64, r rest
 		s.ID, beat)
 }
 
-// TestAStoryIsToldByKeyboard goes through the first story from a link, as a viewer who wants no motion: each beat ends
-// at once. Then it goes back one beat, and by another link to the last. viz/beatplayer_test.go tests auto-play, and
-// viz/stories how long a story takes.
+// TestAStoryIsToldByKeyboard goes through the first story from a link, as a viewer who has switched motion off: each
+// beat ends at once. Then it goes back one beat, and by another link to the last. viz/beatplayer_test.go tests
+// auto-play, and viz/stories how long a story takes.
 func TestAStoryIsToldByKeyboard(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
 	p := openPage(t, "about:blank")
-	p.do(t, looks[2].wear(1)) // no motion, as large as most projectors
+	p.do(t, looks[2].wear(1)) // looks[2] has no motion, and the size of most projectors
 	s, n := &all[0], len(all[0].Beats)
 	check := func(beat int, phase string, cursor uint64) {
 		t.Helper()

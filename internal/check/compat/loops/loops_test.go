@@ -21,7 +21,7 @@ const maxLoop = 300_000 // bytes
 
 var site = flag.String("site", "", "an export whose stories get their pictures: ID.svg, a loop, and ID.png, its end")
 
-// TestAStoryIsALoop makes the pictures of one story; with -site, those of all stories in that export.
+// TestAStoryIsALoop makes the pictures of one story or, with -site, those of all stories in that export.
 func TestAStoryIsALoop(t *testing.T) {
 	dir, stories := *site, scenario.All
 	if dir == "" {

@@ -108,7 +108,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// until moves the clock while it waits for is.
+// until moves the clock while it waits until is returns true.
 func (s *stage) until(what string, is func() bool) {
 	s.t.Helper()
 	eventually.Holds(s.t, what, func() bool {

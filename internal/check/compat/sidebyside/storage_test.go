@@ -353,8 +353,8 @@ func (p *pair) writeAll(lines ...string) (rv string) {
 	return rv
 }
 
-// bothReach returns when both caches list what etcd holds at rv. That a cache has reached rv does not suffice: after
-// the first change of a transaction, a cache of either side has the version of all of them.
+// bothReach returns when both caches list the same objects as etcd at rv. That a cache has reached rv does not suffice:
+// after the first change of a transaction, a cache of either side has the version of all of them.
 func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
 	q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}

@@ -72,7 +72,7 @@ func typedDeletionsOn(node string, gone func(key string)) cache.TypedResourceEve
 	}
 }
 
-// handle adds a handler for as long as ctx lasts. Once it has returned, no call runs, and none will begin.
+// handle adds a handler for as long as ctx lasts. After handle has returned, no call is running, and none will begin.
 func handle(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
 	registration, err := informer.AddEventHandler(handler)
 	if err != nil {

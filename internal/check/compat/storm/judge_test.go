@@ -160,7 +160,7 @@ type ledger struct {
 	nRefused int      // writes that met a conflict, a deleted object, or no answer
 }
 
-// account is what the writers know of an object whose creation was acknowledged.
+// account is the writers' knowledge of an object whose creation was acknowledged.
 type account struct {
 	newest object // the highest version acknowledged or read
 	raised map[int]bool

@@ -91,8 +91,8 @@ type client interface {
 	String() string          // a summary of its work
 }
 
-// TestStorm does everything at once that a user, a network, an operator and a kernel may do to the program. Then every
-// watcher must have received exactly what was written, and the program must be at rest again.
+// TestStorm exposes the program to everything at once that users, a network, an operator and a kernel may do to it.
+// Then every watcher must have received exactly the events that were written, and the program must be at rest again.
 func TestStorm(t *testing.T) {
 	require.True(t, *lasts >= time.Second && *lasts <= time.Hour, "-storm %v: want 1s to 1h", *lasts)
 	s := newStorm(t)
