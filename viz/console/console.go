@@ -135,7 +135,7 @@ func isText(header http.Header) bool {
 }
 
 // pieces returns a function that returns the next piece of an answer, valid until the next call: one frame of a watch,
-// at most maxPiece bytes, or whatever has arrived of another answer.
+// at most maxPiece bytes, or the part that has arrived of another answer.
 func pieces(response *http.Response) func() ([]byte, error) {
 	body, buffer := response.Body, make([]byte, maxPiece)
 	watch := response.Request.URL.Query().Get("watch")

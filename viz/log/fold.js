@@ -444,7 +444,7 @@ export const laterRV = (a, b) => (a.length !== b.length ? a.length > b.length : 
 
 const maxFill = 6668; // characters of the base64 fill of 5,000 watchers
 
-// boundAs cuts a text to the limit for a text of that name.
+// boundAs cuts a text to the limit for texts of that name.
 /** @param {string} name @param {string} text */
 export const boundAs = (name, text) => (name === "fill" && text.length <= maxFill ? text : bound(text));
 

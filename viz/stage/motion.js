@@ -261,7 +261,7 @@ export class Motion {
     const { watchers, listeners } = scene.places;
     const laneOf = (/** @type {string} */ id) => watchers.lanes.get(id) ?? listeners.lanes.get(id);
     const hero = scene.plain && all.find((m) => !((laneOf(m.owner)?.index ?? 0) > 0));
-    // A token that has left result would cover the flag of a story's client.
+    // A token that has left result has no name: it would cover the flag of a story's client.
     const flagged = (/** @type {Move} */ m) => !stood && m.point === "ResultReceived"
       && scene.story?.members.some(({ subject }) => subject === m.owner);
     return (/** @type {Move} */ m) => split(m) || flagged(m) || (scene.plain && m !== hero);

@@ -51,7 +51,7 @@ type waiter struct {
 }
 
 // Holdable reports whether a goroutine can be held at the point. A goroutine that is about to wait for room or for a
-// taker is not held, too.
+// taker is not also held by the gate.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	onOther := info.Waits == ForRoom || info.Waits == ForTaker

@@ -26,7 +26,7 @@ func export(t *testing.T, flags ...string) {
 	require.True(t, err == nil, "%v\n%s", err, out)
 }
 
-// fileURL returns the file: address of a path.
+// fileURL returns the address of a path with the scheme file.
 func fileURL(file string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String()
 }

@@ -77,7 +77,7 @@ type storm struct {
 	struck   map[string]int // strikes by fault
 	checked  int            // records that the program has checked against its rules
 	longest  string         // longest time from a fault to a successful write, with the fault
-	worst    time.Duration  // the time in longest
+	worst    time.Duration  // the longest time itself
 	watchers []*watcher
 	clients  []client // all clients except the writers
 

@@ -125,7 +125,7 @@ func manage(config *rest.Config) error {
 		return err
 	}
 	err = ctrl.NewControllerManagedBy(m).Named("books").WithEventFilter(books).For(&corev1.ConfigMap{}).
-		Owns(&corev1.Pod{}). // it owns none, but its watch then appears on the stage of pods
+		Owns(&corev1.Pod{}). // it owns none, but its watch appears on the stage of pods
 		Complete(&writer{m.GetClient(), m.GetEventRecorder("books")})
 	if err != nil {
 		return err

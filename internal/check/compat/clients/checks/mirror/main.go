@@ -91,7 +91,7 @@ func (m *mirror) reconcile(ctx context.Context, key string) error {
 	pod, noPod := m.pods.Pods(namespace).Get(name)
 	wanted, noMap := m.maps.ConfigMaps(namespace).Get("labels")
 	if noPod != nil || noMap != nil {
-		return nil // a lister returns no error but NotFound; an event follows if that changes
+		return nil // a lister's only error is NotFound; an event follows if that changes
 	}
 	lacks := map[string]string{}
 	for label, value := range wanted.Data {
@@ -100,7 +100,7 @@ func (m *mirror) reconcile(ctx context.Context, key string) error {
 		}
 	}
 	if len(lacks) == 0 {
-		return nil // this happens after the event of our own write
+		return nil // as after the event of our own write
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": lacks, "uid": pod.UID}})
 	if err != nil {
