@@ -146,7 +146,7 @@ func (f *feed) stream(r *http.Request) {
 	}
 }
 
-// other writes the news for the page besides the records.
+// other writes the page's news, which is separate from the records.
 func (f *feed) other(passed time.Duration) error {
 	said := f.tell(passed)
 	if said == nil {

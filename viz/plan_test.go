@@ -132,7 +132,7 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 	assert.Equal(t, "0 3 3 3 3 3 3 3 0 3 3 0", got)
 }
 
-// TestAPlayerMovesTheCursorAtItsPace plays a record every millisecond for a second, nothing for ten, and one more.
+// TestAPlayerMovesTheCursorAtItsPace plays a record every millisecond for a second, pauses for ten, and plays another.
 func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
 	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js", "fold": "log/fold.js"})
 	log, _ := newLog()

@@ -71,7 +71,7 @@ var boxes = map[string]box{
 	"workqueue":        {44, 352, 172, 186, "workqueues"},
 }
 
-// The boxes besides those of the stations.
+// The boxes of everything but the stations.
 var (
 	serverBox = box{128, serverTop, 932, serverBottom - serverTop, ""}
 	clientBox = box{28, clientTop, 1132, clientBottom - clientTop, ""}

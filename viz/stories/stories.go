@@ -50,7 +50,7 @@ func ThreadURL(ref string) string {
 const (
 	perWord   = 210    // the reading time of a word
 	atLeast   = 900    // the pause between words and picture
-	thinking  = 2500   // the time to guess, besides reading
+	thinking  = 2500   // the time to guess, after reading
 	looking   = 1900   // the rest at the end of a beat
 	perRecord = 22     // the average time of a record at reading pace
 	shortest  = 1200   // the shortest play of a beat

@@ -23,7 +23,7 @@ import { hangsOn, programs } from "../stage/places.js";
  * @property {boolean} handed whether all handlers have it
  * @property {number} began the time at which it began to travel, by the stage's clock; 0 if it has not
  * @property {number} went the time of its last move, by the stage's clock
- * @typedef {object} Who the rules that decide whose a change is
+ * @typedef {object} Who the rules that decide who made a change
  * @property {string} viewers a pattern of agents whose changes go first
  * @property {string} demo the agent whose changes make room
  * @property {string[]} writes methods of requests that change something
@@ -32,7 +32,7 @@ import { hangsOn, programs } from "../stage/places.js";
  * @property {(r: probe.Record) => probe.Station} station
  */
 
-const most = 5; // changes shown one by one; any more are only counted
+const most = 5; // changes shown one by one; further ones are only counted
 const patience = 1000; // ms without a record after which a change counts as arrived
 const kept = 200; // the most objects of the demo to remember
 

@@ -198,7 +198,7 @@ export class Player {
     this.on.froze();
   }
 
-  // going runs act on the way to another moment. It reports whether the cursor was not sent elsewhere meanwhile.
+  // going runs act on the way to another moment. It returns false if the cursor was sent elsewhere meanwhile.
   /** @param {() => Promise<void>} act */
   async going(act) {
     this.ground();

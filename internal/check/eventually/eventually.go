@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// patience is far longer than any fact takes to become true.
+// patience is far longer than any fact needs to become true.
 const patience = 2 * time.Minute
 
 // Holds returns when fact holds, and ends the test if that takes too long. The failure prints what, which is a text, or

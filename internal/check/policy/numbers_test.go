@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant in words. If the constant has another
-// value, the test lists these lines.
+// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant in words. If they differ from the
+// constant, the test lists them.
 func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 	t.Parallel()
 	tree := os.DirFS("../../..")

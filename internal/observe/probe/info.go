@@ -144,7 +144,7 @@ var pointsByName = func() map[string]Point {
 	return byName
 }()
 
-// PointNamed returns the point with a name; ok is false if there is none.
+// PointNamed returns the point with that name; ok is false if there is none.
 func PointNamed(name string) (p Point, ok bool) {
 	p, ok = pointsByName[name]
 	return p, ok

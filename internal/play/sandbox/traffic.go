@@ -35,7 +35,7 @@ const (
 	trafficPods    = 200                   // pods that the traffic changes in turn
 	// The nodes load-0 … load-49: a watch of one node sees one change in fifty.
 	trafficNodes   = 50
-	trafficBacklog = 512 // the most late changes that it still makes; it drops any more
+	trafficBacklog = 512 // the most late changes that are kept; further ones are dropped
 )
 
 // traffic changes its own pods at a set rate. They are in the namespace default, and have the label traffic=listwatch.

@@ -144,7 +144,7 @@ func (p *page) contrasts(t *testing.T) {
 	p.until(t, `document.body.dataset.view === "loop"`)
 }
 
-// inEveryTheme calls do in every theme with FULL, otherwise in one theme by turns. It then returns the page to the
+// inEveryTheme calls do in every theme with FULL, otherwise in one, a different one each time. It then restores the
 // system's theme.
 func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 	themes := []string{"light", "dark", "contrast"}

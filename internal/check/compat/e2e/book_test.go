@@ -170,8 +170,8 @@ func hover(t *testing.T, p *page, selector string) {
 		Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]}))
 }
 
-// everyChapterIsLegible opens every chapter, in light and dark by turns, and reads to the end. It measures the contrast
-// in six chapters, or all with FULL. openPage checks that consoles stay empty and no request leaves loopback.
+// everyChapterIsLegible opens every chapter, alternately in light and dark, and reads to the end. It measures the
+// contrast in six chapters, or all with FULL. openPage checks that consoles stay empty and no request leaves loopback.
 func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/"))
 	chapters := evaluate[[]string](t, p,

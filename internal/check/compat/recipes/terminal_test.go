@@ -47,7 +47,7 @@ type terminal struct {
 	shell   *program.Process
 	typed   io.Writer
 	n       int               // commands so far
-	real    map[string]string // actual addresses, by the written one
+	real    map[string]string // actual addresses, by the addresses in the documents
 	serving *program.Viz      // the program that answers Kubernetes API requests; nil before it is started
 	viz     *program.Viz
 	starts  *step // the step whose program is not started yet
