@@ -221,7 +221,7 @@ func reports(dir string) bool {
 // fixedArgs is the number of each method's arguments before the point's own.
 var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4, "Texts": 4}
 
-// checkReport checks one report.
+// checkReport checks the args, the line, the method and the lock of a report.
 func (r *repo) checkReport(mention source.Mention, info *probe.Info) {
 	complain := func(format string, args ...any) {
 		r.fault(mention.File.Path, mention.Line, mention.Point+" "+format, args...)

@@ -26,7 +26,7 @@ import (
 // ServiceStrategy is for services.
 type ServiceStrategy struct{ KeptStrategy }
 
-// AllowCreateOnUpdate returns true.
+// AllowCreateOnUpdate lets a PUT create a service.
 func (ServiceStrategy) AllowCreateOnUpdate() bool { return true }
 
 // Default sets missing fields.
@@ -108,10 +108,10 @@ func (StorageClassStrategy) Default(obj runtime.Object) {
 // Differs: there is no coordinated leader election, so a strategy and a preferred holder have no effect.
 type LeaseStrategy struct{ freely }
 
-// AllowCreateOnUpdate returns true.
+// AllowCreateOnUpdate lets a PUT create a lease.
 func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
 
-// AllowUnconditionalUpdate returns false.
+// AllowUnconditionalUpdate requires a resource version in an update.
 func (LeaseStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // Validate checks the numbers.
@@ -122,7 +122,7 @@ func (LeaseStrategy) Validate(obj runtime.Object) field.ErrorList {
 		atLeast(0, spec.LeaseTransitions, notNegative, path.Child("leaseTransitions"))...)
 }
 
-// ValidateUpdate is Validate.
+// ValidateUpdate checks the same as Validate.
 func (s LeaseStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
 
 // coreEvent returns an event of either group in its stored form, core/v1.
@@ -194,7 +194,7 @@ func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	return nil
 }
 
-// ValidateUpdate is Validate.
+// ValidateUpdate checks the same as Validate.
 func (s EventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
 
 // maxDataSize is the most data in a config map or secret. Etcd refuses requests of more than 1.5 MiB.

@@ -77,13 +77,13 @@ func (s SpecStrategy) PrepareForUpdate(obj, old runtime.Object) {
 // VersionedStrategy is a [KeptStrategy] that requires a resource version in updates.
 type VersionedStrategy struct{ KeptStrategy }
 
-// AllowUnconditionalUpdate returns false.
+// AllowUnconditionalUpdate requires a resource version in an update.
 func (VersionedStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // BudgetStrategy is for disruption budgets.
 type BudgetStrategy struct{ SpecStrategy }
 
-// AllowUnconditionalUpdate returns false.
+// AllowUnconditionalUpdate requires a resource version in an update.
 func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // KeptStatusStrategy is for the status of the kinds with a KeptStrategy, and of nodes.

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// Story is one story.
+// Story is one file of stories/, as the package comment describes.
 type Story struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`

@@ -33,7 +33,7 @@ const patience = 5 * time.Minute // for building and debugging a program without
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
 	"writes; etcd alone would give up after 7 s")
 
-// everywhere is true in `make full`: then the tests stop the program for that long at every breakpoint.
+// everywhere is true in `make full`: the tests then stop the program for stay at every breakpoint.
 var everywhere = os.Getenv("FULL") != ""
 
 func root(t *testing.T) string {
