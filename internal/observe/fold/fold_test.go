@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// in numbers records of pods 1, 2, 3, …
+// in gives records of pods the numbers 1, 2, 3, …
 func in(records ...probe.Record) []probe.Record {
 	for i := range records {
 		records[i].Seq = uint64(i + 1)

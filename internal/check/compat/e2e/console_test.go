@@ -41,7 +41,7 @@ func (p *page) asked(t *testing.T, request, status string) {
 	p.until(t, `!$("#console-head").hidden && $text("#console-head").startsWith("HTTP/1.1 %s")`, status)
 }
 
-// createsInConsole creates a pod of a new name with the request of kubectl run, and finds the pod in the informer's
+// createsInConsole creates a pod with a new name by the request of kubectl run, and finds the pod in the informer's
 // store, on the stage and in the table.
 func (p *page) createsInConsole(t *testing.T) {
 	t.Helper()
