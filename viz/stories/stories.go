@@ -52,7 +52,7 @@ const (
 	atLeast   = 900    // the pause between words and picture
 	thinking  = 2500   // the time to guess, after reading
 	looking   = 1900   // the rest at the end of a beat
-	perRecord = 22     // the time of a record at reading pace, on average
+	perRecord = 22     // the average time of a record at reading pace
 	shortest  = 1200   // the shortest play of a beat
 	longest   = 5500   // the longest play of a beat
 	least     = 21_000 // the shortest play of a story
