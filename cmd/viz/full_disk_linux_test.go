@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// smallTemp is the environment variable that makes this test binary, when it runs itself, run [onSmallTemp].
+// smallTemp is the environment variable with which the test starts this binary again, as [onSmallTemp].
 const smallTemp = "VIZ_TEST_SMALL_TEMP"
 
 func init() {

@@ -284,7 +284,7 @@ export class Motion {
     this.sheet.show();
   }
 
-  // stretch returns a painting of a way between two lengths, or null if there is nothing between them.
+  // stretch returns a painting of the part of a way between two lengths, or null if that part is empty.
   /**
    * @param {Move} way @param {number} from @param {number} to @param {{ globalAlpha: number }} [look]
    * @returns {Painting | null}

@@ -249,7 +249,7 @@ const hears = {
   RequestReceived(t, r) {
     const [line, by] = [lineOf(r.texts), r.texts?.agent ?? ""];
     t.now.asking.set(line, [...(t.now.asking.get(line) ?? []), { by, t: r.t }]);
-    const own = by === "listwatch-controllers" && r.texts?.method === "PUT"; // a status
+    const own = by === "listwatch-controllers" && r.texts?.method === "PUT"; // the write of a status
     const name = by.startsWith("story-") ? "kubectl" : agentOf(by).replace(/^listwatch-|-node-\d+$/g, "");
     if (!own) t.now.agents.set(r.seq, name);
     Object.assign(t.now, asked(t, r.texts), { waited: "" });

@@ -43,7 +43,7 @@ type runner struct {
 
 	from  uint64         // the last record before the story's first
 	seen  []probe.Record // the story's records that have been read
-	facts *facts         // facts from seen
+	facts *facts         // facts about the records in seen
 
 	vars    map[string]string        // results of steps: "$last", "${list.rv}"
 	times   map[string]time.Duration // times of awaited records, by name
