@@ -27,7 +27,6 @@ export class Status {
     const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && held()
       ? "held" : player.mode;
     put(document.body, "data-mode", mode);
-    put(document.body, "data-head", player.head);
     const frozen = player.mode === "frozen";
     const button = $("#freeze");
     put(button, "aria-label", frozen ? "Play" : "Freeze");
@@ -38,7 +37,6 @@ export class Status {
     say($("#cursor"), `record ${player.mode === "live" ? document.body.dataset.seq : player.target()}`);
     say($("#behind"), player.recording ? ` of ${player.head}` : player.behind() === 0 ? " · newest" : "");
     say($("#level"), player.beat.stream ? "as a stream" : "each change travels");
-    put($("#level"), "data-level", player.beat.stream ? 3 : 0);
     this.showMode(mode, frozen);
   }
 

@@ -86,7 +86,6 @@ export class Waits {
     const held = new Set(waits.map((w) => this.pipeOf(w)).filter((pipe) => pipe !== null));
     for (const pipe of this.marked.union(held)) mark(pipe, "blocked", held.has(pipe));
     this.marked = held;
-    put(document.body, "data-blocked", waits.length);
   }
 
   /** @param {Role & { el: Element }} one @param {fold.Wait[]} waits @param {fold.State} state */
