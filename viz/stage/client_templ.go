@@ -85,7 +85,7 @@ func clientHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = roleGlyph("reflect").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = roleGlyph("reflect", "reflector.Run", "reflector.Run", "informer").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -101,7 +101,7 @@ func clientHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = postGlyph("stream").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = postGlyph("stream", "StreamWatcher.receive", "receive", "informer").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -145,7 +145,7 @@ func clientHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = roleGlyph("process").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = roleGlyph("process", "informer", "informer", "informer").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -153,7 +153,7 @@ func clientHalf() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = lockGlyph("fifo", "the queue's lock").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = lockGlyph("fifo", "the queue's lock", "fifo", "reflector.Run").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,8 +1,9 @@
 // The brush paints tokens and sentences.
 
 import { inks, sans, widthOf } from "../dom/canvas.js";
+import { $ } from "../dom/dom.js";
 import { cut } from "../lib/texts.js";
-import { signOf, byTurn } from "./tokens.js";
+import { byTurn } from "./tokens.js";
 
 /**
  * @typedef {import("./ground.js").Spot} Spot
@@ -84,7 +85,7 @@ export class Brush {
     }
     ctx.translate(high / 2, high / 2);
     Object.assign(ctx, { lineWidth: 2.2, strokeStyle: white, lineCap: "round" });
-    if (shape) ctx.stroke(new Path2D(signOf(shape)));
+    if (shape) ctx.stroke(new Path2D($(`#sign-${shape}`).getAttribute("d") ?? ""));
     ctx.restore();
   }
 

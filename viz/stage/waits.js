@@ -4,7 +4,7 @@
 // lock was held: while time is stopped, the padlock is closed if the record at the cursor was reported under the
 // lock.
 
-import { $, label, mark, part, put, say } from "../dom/dom.js";
+import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/times.js";
 
 /**
@@ -13,24 +13,10 @@ import { milliseconds } from "../lib/times.js";
  * @property {page.Infos} infos
  * @property {page.Player} player
  * @property {(r: { resource?: string }) => boolean} here
- * @typedef {{ lane: string, subject?: (scene: page.Scene) => string, called: string, hands?: boolean }} Role
- * @typedef {[string, name: string, stations: string[], writer: string]} Padlock
  */
 
 const grace = 250; // ms that a goroutine waits before its wait is shown: a short hand-over is not a stop
 
-// roles and posts have, by glyph name, a goroutine's lane, its subject, and its label. The goroutine's wait is among
-// the folded waits, under the points that the table lists for that lane.
-/** @type {{ [name: string]: Role }} */
-const roles = {
-  caching: { lane: "cacher.startCaching", subject: () => "cacher", called: "startCaching" },
-  dispatch: { lane: "cacher.dispatchEvents", called: "dispatchEvents" },
-  reflect: { lane: "reflector.Run", subject: (scene) => scene.informer, called: "reflector.Run" },
-  process: { lane: "informer", subject: (scene) => scene.informer, called: "informer" },
-  "etcd3-incoming": { lane: "watchChan.startWatching", called: "startWatching" },
-  "etcd3-result": { lane: "watchChan.collectEventProcessing", called: "collectEvent…" },
-  stream: { lane: "StreamWatcher.receive", subject: (scene) => scene.informer, called: "receive", hands: true },
-};
 // states has the icon and the words for a goroutine, by the kind of its wait.
 /** @type {{ [kind: string]: [icon: string, words: string] }} */
 const states = {
@@ -38,20 +24,11 @@ const states = {
   client: ["⇥", "writes to its client"], version: ["◔", "waits for a version"],
   return: ["▶", "runs what it calls"], work: ["⇤", "has nothing to do"],
 };
-// padlocks maps each lock: the station that shows it, the lock's name, the stations whose records may be under it, and
-// the goroutine that takes it for writing.
-/** @type {Padlock[]} */
-const padlocks = [
-  ["store", "WatchCache.mu", ["ring", "store"], "cacher.startCaching"],
-  ["dispatch", "Cacher.mu", ["dispatch", "watcher", "incoming"], "cacher.dispatchEvents"],
-  ["fifo", "the queue's lock", ["fifo"], "reflector.Run"],
-];
 
 export class Waits {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    this.cast = Object.entries(roles).map(([name, role]) => ({ ...role, el: $(`[data-role="${name}"]`) }));
     /** @type {Map<number, number>} */
     this.firstSeen = new Map(); // when this page first saw a wait, by the wait's seq
     this.due = Infinity; // when the next wait has lasted long enough to be shown
@@ -88,31 +65,36 @@ export class Waits {
     this.marked = held;
   }
 
-  /** @param {Role & { el: Element }} one @param {fold.Wait[]} waits @param {fold.State} state */
-  showRole(one, waits, state) {
+  // showRole shows the wait of a glyph's goroutine. It is among the folded waits, under the points that the table lists
+  // for the goroutine's lane.
+  /** @param {HTMLElement} el @param {fold.Wait[]} waits @param {fold.State} state */
+  showRole(el, waits, state) {
     const { scene } = this.stage;
+    const { role, lane = "", called, subject } = el.dataset;
+    const whose = subject === "informer" ? scene.informer : subject;
     const mine = waits.filter((w) => {
-      const other = one.subject && w.on !== "add" && w.subject && w.subject !== one.subject(scene);
-      const young = one.hands && scene.story && state.t - w.t <= grace * 1e6; // a story may stop during a hand-over
-      return w.lane.split(" ").includes(one.lane) && !other && !young;
+      const other = whose && w.on !== "add" && w.subject && w.subject !== whose;
+      // a story may stop during a hand-over
+      const young = role === "stream" && scene.story && state.t - w.t <= grace * 1e6;
+      return w.lane.split(" ").includes(lane) && !other && !young;
     });
     const wait = mine.find((w) => w.kind !== "work") ?? mine[0]; // undefined if no wait has lasted
     const [icon, words] = states[wait?.kind] ?? ["", "waits for no other one"];
     const other = Boolean(wait) && wait.kind !== "work";
-    mark(one.el, "held", other);
-    say(part(one.el, "text"), `${icon} ${one.called}`.trim());
+    mark(el, "held", other);
+    say(part(el, "text"), `${icon} ${called}`.trim());
     const since = other ? `, for ${milliseconds(Math.max(0, state.t - wait.t))}` : "";
     const where = wait?.on ? ` at ${wait.on}${wait.subject ? ` of ${wait.subject}` : ""}` : "";
-    label(one.el, `${one.lane} ${words}${since}${where}.`);
+    label(el, `${lane} ${words}${since}${where}.`);
   }
 
-  /** @param {Padlock} padlock */
-  showLock([station, name, stations, writer]) {
+  /** @param {HTMLElement} el */
+  showLock(el) {
     const { player, infos, here } = this.stage;
-    const el = $(`[data-lock="${station}"]`);
+    const { name, stations = "", writer = "" } = el.dataset;
     const r = this.frozen ? player.tape.get(player.cursor) : null;
     const info = r && here(r) ? infos.get(r.point) : null;
-    const under = Boolean(info?.locked && stations.includes(info.station));
+    const under = Boolean(info?.locked && stations.split(" ").includes(info.station));
     put(el, "data-state", under ? "held" : "free");
     mark(el, "closed", under);
     say(part(el, ".lock-word"), under ? "W" : "");
@@ -127,8 +109,9 @@ export class Waits {
     this.showBlocked(held.filter((w) => w.on));
     if (!res) return;
     const idle = all.filter((w) => w.kind === "work");
-    for (const one of this.cast) this.showRole(one, [...held, ...idle], state);
-    for (const lock of padlocks) this.showLock(lock);
+    const { root } = this.stage.scene;
+    for (const el of parts(root, "[data-role]")) this.showRole(el, [...held, ...idle], state);
+    for (const el of parts(root, "[data-lock]")) this.showLock(el);
   }
 
   /** @param {number} now */
