@@ -2,7 +2,7 @@
 // switches. The two levels are eight boxes, which open at a click, and the full machinery: locks, goroutines, gates,
 // the ring's hands, versions in brackets, the list of promises. Elements have the same attributes at both levels.
 
-import { $, address, part, parts, put, say, when } from "../dom/dom.js";
+import { $, address, parts, put, say, when } from "../dom/dom.js";
 
 /**
  * @typedef {object} Stage
@@ -20,9 +20,7 @@ const themes = { "": "as the system", light: "light", dark: "dark", contrast: "h
 export function newAppearance(stage) {
   const { scene, scene: { root } } = stage;
   const select = $("#resource", HTMLSelectElement);
-  const title = part(root, '[data-station="etcd3"] .title');
-  title.dataset.etcd2 = "etcdWatcher";
-  const named = [title, ...parts(root, "[data-named]")].map((el) => ({ el, words: el.textContent ?? "" }));
+  const named = parts(root, "[data-named]").map((el) => ({ el, words: el.textContent ?? "" }));
 
   function pickResources() {
     const { resources } = stage.player.state;
@@ -64,23 +62,17 @@ export function newAppearance(stage) {
   const asked = new URLSearchParams(location.search).get("detail") ?? "";
   const first = document.body.classList.contains("figure") ? "all" : localStorage.getItem("detail") ?? "boxes";
   setDetail(["boxes", "all"].includes(asked) ? asked : first);
-  bindOpening(scene);
+  // A click opens a box in place. The next click inspects it.
+  when(root, "click", (event) => {
+    const el = event.target.closest(".station.shut");
+    if (!el) return;
+    event.stopPropagation();
+    scene.opened.add(el.id || (el.dataset.station ?? ""));
+    scene.stale = true;
+  }, true);
   when("#open-promises", "click", () => setDetail("all")); // their list is drawn only in full detail
   when(select, "change", () => stage.setResource(select.value));
   return { shown: pickResources, switches, keys: { t: newTheme(stage.restyle), k: turnDetail } };
-}
-
-// bindOpening lets a click open a box in place. The next click inspects it.
-/** @param {page.Scene} scene */
-function bindOpening(scene) {
-  scene.root.addEventListener("click", (event) => {
-    const el = /** @type {Element} */ (event.target).closest(".station.shut");
-    const name = el?.id || /** @type {HTMLElement | null} */ (el)?.dataset.station;
-    if (!name) return;
-    event.stopPropagation();
-    scene.opened.add(name);
-    scene.stale = true;
-  }, { capture: true });
 }
 
 /** @param {() => void} restyle */
@@ -99,6 +91,6 @@ function newTheme(restyle) {
   }
 
   name(dataset.theme ?? "");
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
+  when(matchMedia("(prefers-color-scheme: dark)"), "change", restyle);
   return turn;
 }

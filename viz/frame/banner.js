@@ -3,14 +3,7 @@
 import { $, mark, part, say, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";
 
-/** @type {{ [word: string]: string }} */
-const connections = {
-  silent: "The program says nothing: a debugger has stopped it, or the computer has too much to do. The stage shows " +
-    "the moment before. It continues by itself, without a gap.",
-  reconnecting: "The connection to the program is gone. The stage shows the last moment that arrived. It continues " +
-    "when the program answers again.",
-};
-const patience = 1500; // ms; a shorter loss of the connection is not shown
+const patience = 1500; // ms; a shorter loss of the connection shows no message
 
 /** @param {{ connection: () => string, says: (r: probe.Record) => string }} stage */
 export function newBanner(stage) {
@@ -49,9 +42,9 @@ export function newBanner(stage) {
     const word = stage.connection();
     if (word !== "reconnecting") lost = 0;
     else if (lost === 0) lost = now;
-    const gone = connections[word] && (word === "silent" || now - lost > patience);
-    const text = end || (gone ? connections[word] : message);
-    if (banner.hidden !== (text === "")) banner.hidden = text === "";
+    const gone = word === "silent" || (lost > 0 && now - lost > patience);
+    const text = end || (gone ? banner.dataset[word] ?? "" : message);
+    banner.hidden = text === "";
     say(part(banner, "p"), text);
   }
 

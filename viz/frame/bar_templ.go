@@ -244,7 +244,7 @@ func status(v view) templ.Component {
 	})
 }
 
-// banner shows messages about the page itself.
+// banner shows messages about the page itself, among them these two about its connection (banner.js).
 func banner() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -266,7 +266,7 @@ func banner() templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div id=\"banner\" role=\"alert\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<div id=\"banner\" role=\"alert\" data-silent=\"The program says nothing: a debugger has stopped it, or the computer has too much to do. The stage shows the moment before. It continues by itself, without a gap.\" data-reconnecting=\"The connection to the program is gone. The stage shows the last moment that arrived. It continues when the program answers again.\" hidden><p></p><button type=\"button\" class=\"quiet\" aria-label=\"Close this message\">✕</button></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

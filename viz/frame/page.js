@@ -58,8 +58,7 @@ const on = {
   source: null, // the server's log; null for a recording dropped onto the page
   shown: { log: "", recording: "" }, // the names in links
   resource: dataset.resource ?? "",
-  /** @type {[word: string, title: string]} */
-  connection: ["connecting", ""],
+  connection: "connecting",
 };
 // frames is the state of the last frames.
 const frames = {
@@ -130,7 +129,7 @@ const player = new Player(fold, {
 
 /** @type {(words: string) => void} */
 const tell = (words) => controls.tell(words);
-const banner = newBanner({ connection: () => on.connection[0], says });
+const banner = newBanner({ connection: () => on.connection, says });
 const { notice, trouble: complain } = banner;
 /** @type {(news: string) => void} */
 const news = (words) => running() && notice(words);
@@ -194,7 +193,7 @@ const feed = new Feed({
     for (const part of parts) part.world?.(status);
     look();
   },
-  state: (word, title) => (on.connection = [word, title]),
+  state: (word) => (on.connection = word),
 });
 
 // begin takes the list of the page's list-watch. If the log is the one already on stage, it only continues it.
@@ -325,7 +324,7 @@ function trouble(problem) {
 function leave(recording) {
   feed.close();
   waiting.length = 0;
-  Object.assign(on, { source: null, shown: { log: "", recording }, connection: ["live", ""] });
+  Object.assign(on, { source: null, shown: { log: "", recording }, connection: "live" });
 }
 
 // setResource puts another resource on stage, and clears everything of the one before.

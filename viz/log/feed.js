@@ -20,16 +20,15 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
  * @property {(message: Sum) => void} coalesced
  * @property {() => string} follows
  * @property {(status: hold.Status) => void} world
- * @property {(word: string, title: string) => void} state
+ * @property {(word: string) => void} state
  */
 
 const silence = 3000; // ms; the server sends a bookmark every second, so it has stopped after a longer silence
 const pause = 500; // ms until the retry after a failure
 
-// A Feed calls on.snapshot(answer), on.records(list), and on.state(word, title); on.coalesced(message) when the server
-// has summed up records, because the page is too slow or there are too many records to watch; and on.world(status) when
-// the world is held or its clock has moved. on.follows() returns the part of the query for records that are never
-// summed up.
+// A Feed calls on.snapshot(answer), on.records(list), and on.state(word); on.coalesced(message) when the server has
+// summed up records, because the page is too slow or they are too many to watch; and on.world(status) when the world is
+// held or its clock has moved. on.follows() returns the part of the query for records that are never summed up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {
@@ -73,7 +72,7 @@ export class Feed {
     }
     if (mine !== this.source) return;
     this.source = null;
-    this.on.state("reconnecting", "The stream broke; trying again after the last record seen.");
+    this.on.state("reconnecting");
     this.retry = setTimeout(() => this.read(), pause);
   }
 
@@ -81,7 +80,7 @@ export class Feed {
   hear({ id, event, data }) {
     this.heard = performance.now();
     if (this.at) this.at.seq = Number(id);
-    this.on.state("live", "Every record as it is written.");
+    this.on.state("live");
     const message = JSON.parse(data);
     if (event === "frame") this.on.records(message);
     if (event === "world") this.on.world(message);
@@ -97,8 +96,7 @@ export class Feed {
   }
 
   check() {
-    if (!this.source || this.heard === 0 || performance.now() - this.heard <= silence) return;
-    this.on.state("silent", "Connected, but the process sends nothing: it is stopped, perhaps in a debugger.");
+    if (this.source && this.heard > 0 && performance.now() - this.heard > silence) this.on.state("silent");
   }
 
   // close ends the feed because something else is shown; reopen begins again.

@@ -22,8 +22,6 @@ import { shortKey } from "../stage/tokens.js";
 
 const unattended = "15s"; // the time the world stays held after this page vanishes
 const period = 1000; // ms between two readings of the panel while nothing changes
-const holdsAll = "Hold the world: every goroutine stops at its next point, and so does the clock (Shift+Space)";
-const resumesAll = "Resume: the program runs (Shift+Space)";
 
 export class Hold {
   /** @param {Stage} stage */
@@ -123,7 +121,6 @@ export class Hold {
   draw(now) {
     const [button, { closed }] = [$("#hold"), this];
     say(button, closed ? "Resume" : "Hold");
-    put(button, "title", closed ? resumesAll : holdsAll);
     put(button, "aria-pressed", String(closed));
     if (this.panel.hidden) return;
     if (this.renew(now, this.stale ? 0 : period)) this.stale = false;

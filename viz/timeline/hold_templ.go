@@ -48,7 +48,7 @@ func HoldButton(world bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " data-acts aria-pressed=\"false\">Hold</button>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " data-acts aria-pressed=\"false\" title=\"Hold the world, or resume it: every goroutine stops at its next point, and so does the clock (Shift+Space)\">Hold</button>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
