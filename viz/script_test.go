@@ -343,10 +343,10 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/times.js: beyond 2^53, adding a step changes nothing,
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/texts.js: beyond 2^53 adding a step changes nothing,
 // and a loop up to the last mark would not end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
-	e := newEngine(t, map[string]string{"clock": "lib/times.js"})
+	e := newEngine(t, map[string]string{"clock": "lib/texts.js"})
 	for name, test := range map[string]struct {
 		from, to string
 		want     string // "" to check only the number of marks

@@ -3,8 +3,7 @@
 // mini-stage is above the text: it lists the moments until a button opens it, and only buttons choose. Some chapters
 // begin with a first try, which has its own recording.
 
-import { $, make, part, parts, when } from "../dom/dom.js";
-import { newHands } from "./hand.js";
+import { $, make, part, parts, put, say, when } from "../dom/dom.js";
 
 class MiniStage {
   constructor() {
@@ -135,6 +134,27 @@ class MiniStage {
     const line = this.lineOf(this.step);
     line?.closest("details")?.toggleAttribute("open", true);
     line?.scrollIntoView({ block: "center" });
+  }
+}
+
+// newHands puts a slider below each drawing that answers the reader's hand. A test has drawn it once for each value of
+// a quantity; without scripts, and on a forge, it stays as it is. The last text of a pose says what it shows.
+function newHands() {
+  for (const drawn of parts(document, ".drawn:has([data-value])")) {
+    const poses = parts(drawn, "[data-value]");
+    const [{ quantity = "", value: min }] = poses.map(({ dataset }) => dataset);
+    const { value } = part(drawn, "[data-value]:not([display])").dataset;
+    const slider = make("input", { type: "range", min, max: poses.length - 1 + Number(min), value });
+    const number = make("b");
+    const choose = () => {
+      for (const pose of poses) put(pose, "display", pose.dataset.value === slider.value ? null : "none");
+      say(number, slider.value);
+      const says = parts(drawn, "[data-value]:not([display]) > text").at(-1)?.textContent ?? "";
+      slider.ariaValueText = `${slider.value}. ${says}`;
+    };
+    when(slider, "input", choose);
+    choose();
+    drawn.after(make("label", { className: "hand" }, quantity, slider, number));
   }
 }
 

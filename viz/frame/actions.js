@@ -1,7 +1,7 @@
 // Actions: buttons and single keys that move through the log, set the speed, and follow an object.
 
 import { $, below, say, when } from "../dom/dom.js";
-import { times } from "../lib/times.js";
+import { times } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 
 /**

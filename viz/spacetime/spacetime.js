@@ -2,10 +2,9 @@
 // record, and an arrow for each hand-over. The stage shows one record; this view shows the eighty that lead there. It
 // is drawn again, as SVG, for each run of records that handovers.js traces.
 
-import { $, mark, part, put, say, svg, when } from "../dom/dom.js";
+import { $, asking, mark, part, put, say, svg, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";
-import { counted, cut } from "../lib/texts.js";
-import { milliseconds } from "../lib/times.js";
+import { counted, cut, milliseconds } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 import { shapeOf } from "../stage/tokens.js";
 import { trace } from "./handovers.js";
@@ -41,8 +40,7 @@ export class Spacetime {
     this.delta = false; // set by -fifo=delta
     this.open = false;
     this.stale = false; // whether the drawing is out of date
-    this.busy = false;
-    this.drawnAt = 0;
+    this.renew = asking(() => this.build().catch((problem) => this.blank(refusal(problem).message)));
     this.keys = { v: () => this.turn(!this.open) };
     when("#view", "click", this.keys.v);
     when(this.root, "click", ({ target }) => {
@@ -68,10 +66,9 @@ export class Spacetime {
   /** @param {number} now */
   draw(now) {
     const { player: { mode, beat } } = this.stage;
-    if (!this.stale || this.busy || now - this.drawnAt < (mode === "frozen" ? 0 : period)) return;
-    if (mode === "live" && beat.stream) return this.blank("too much happens to be read: freeze (Space)");
-    [this.drawnAt, this.busy] = [now, true];
-    this.build().catch((problem) => this.blank(refusal(problem).message)).finally(() => (this.busy = false));
+    if (!this.stale) return;
+    if (mode === "live" && beat.stream) this.blank("too much happens to be read: freeze (Space)");
+    else this.renew(now, mode === "frozen" ? 0 : period);
   }
 
   // build draws up to room records of the resource on stage, the last ones before the cursor, without a gap.

@@ -3,8 +3,9 @@
 // document.
 
 /**
- * @typedef {import("./path.js").Spot} Spot
- * @typedef {import("./path.js").Point} Point
+ * @typedef {[x: number, y: number]} Spot
+ * @typedef {Spot | [x: number, y: number, how: "straight"]} Point of a way
+ * @typedef {{ from: Spot, to: Spot, bends: [Spot, Spot] | null, length: number }} Leg
  * @typedef {stage.Geometry} Geometry
  * @typedef {{ X: number, Y: number, W: number, H: number }} Box
  * @typedef {{ x: number, y: number, w: number, h: number }} View the visible part of the stage
@@ -51,7 +52,7 @@ export function nearest(boxes, [x, y]) {
   return all.reduce((a, b) => (off(b) < off(a) ? b : a));
 }
 
-// placed maps a point of a token's way (path.js) to the layout.
+// placed maps a point of a way to the layout.
 /** @param {Layout} layout @param {Point} point @returns {Point} */
 export const placed = ({ place }, [x, y, how]) => (how ? [...place([x, y]), how] : place([x, y]));
 
@@ -115,4 +116,53 @@ export function seat(g, ring, turn, depth) {
 export function ringSpot(g, ring, pos) {
   const depth = ring.capacity <= few ? 1.3 : 0.5; // beside the cell if the cell shows its version
   return seat(g, ring, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
+}
+
+// ---- the ways of tokens, as lists of points. A leg that is neither level nor upright leaves and arrives level, as the
+// rails do.
+
+const level = 0.5; // units: a leg that rises less is straight
+
+/** @param {Point} point @returns {Spot} */
+export const endOf = ([x, y]) => [x, y];
+
+// legsOf returns the legs between points.
+/** @param {Point[]} points */
+export function legsOf(points) {
+  /** @type {Leg[]} */
+  const legs = [];
+  for (let i = 1; i < points.length; i++) {
+    const point = points[i];
+    const [from, to] = [endOf(points[i - 1]), endOf(point)];
+    const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
+    if (length < level) continue;
+    const flat = point.length === 3 || Math.abs(to[1] - from[1]) < level || Math.abs(to[0] - from[0]) < level;
+    const middle = (from[0] + to[0]) / 2;
+    legs.push({ from, to, bends: flat ? null : [[middle, from[1]], [middle, to[1]]], length });
+  }
+  return legs;
+}
+
+/** @param {Leg[]} legs */
+export const lengthOf = (legs) => legs.reduce((sum, leg) => sum + leg.length, 0);
+
+// along returns the spot that is at units along the legs.
+/** @param {Leg[]} legs @param {number} at @returns {Spot} */
+export function along(legs, at) {
+  let left = at;
+  for (const leg of legs) {
+    if (left > leg.length && leg !== legs.at(-1)) {
+      left -= leg.length;
+      continue;
+    }
+    const t = Math.min(1, Math.max(0, left / leg.length));
+    const u = 1 - t;
+    const { from: a, to: d, bends } = leg;
+    if (!bends) return [a[0] * u + d[0] * t, a[1] * u + d[1] * t];
+    const [b, c] = bends;
+    const on = (/** @type {0 | 1} */ i) =>
+      u * u * u * a[i] + 3 * u * u * t * b[i] + 3 * u * t * t * c[i] + t * t * t * d[i];
+    return [on(0), on(1)];
+  }
+  return [0, 0];
 }

@@ -4,11 +4,11 @@
 
 import { newSheet } from "../dom/canvas.js";
 import { isAnomaly } from "../log/fold.js";
+import { along } from "./ground.js";
 import { Brush, meet } from "./paint.js";
 import { Flow, flowPeriod } from "./streams.js";
 import { heldIn } from "./pipe.js";
-import { near, spotOn } from "./plan.js";
-import { along } from "./path.js";
+import { near } from "./plan.js";
 
 /**
  * @typedef {import("./ground.js").Spot} Spot
@@ -129,7 +129,7 @@ export class Motion {
 
   // flying returns the moving tokens with their places.
   /** @param {number} now */
-  flying(now) { return this.planner.moves.map((m) => ({ ...m, now: spotOn(m, this.done(m, now)) })); }
+  flying(now) { return this.planner.moves.map((m) => ({ ...m, now: along(m.legs, this.done(m, now)) })); }
 
   // named returns the planned changes that wait in queues, placed where the pipes draw them.
   named() {
@@ -205,7 +205,7 @@ export class Motion {
       return made;
     };
     const goes = (/** @type {Trail} */ t) => t.single && (!t.hop || (t.t0 <= now && now <= t.done));
-    const at = (/** @type {Trail} */ t) => spotOn(t, t.hop ? (t.length * (now - t.t0)) / hopLasts : t.length);
+    const at = (/** @type {Trail} */ t) => along(t.legs, t.hop ? (t.length * (now - t.t0)) / hopLasts : t.length);
     const placed = planner.standing.flatMap((t) => lay(t, [t.x, t.y]));
     placed.unshift(...this.trails.filter(goes).flatMap((t) => lay(t, at(t))));
     placed.unshift(...moved.flatMap((m) => lay(m, m.now)));
@@ -233,14 +233,14 @@ export class Motion {
     const flies = moves.find(({ seq, copy }) => seq === caption?.move.seq && copy === caption.move.copy);
     if (!caption || (!flies && move)) return []; // it is not about the token that moves
     if (flies) caption.since = now;
-    return [brush.speech(caption, flies && spotOn(flies, this.done(flies, now)))];
+    return [brush.speech(caption, flies && along(flies.legs, this.done(flies, now)))];
   }
 
   /** @param {Move} move @param {string} words @param {number} now @returns {Said | null} */
   captionOf(move, words, now) {
     const { scene, planner } = this;
     if (!words) return null;
-    const way = Array.from({ length: 9 }, (_, i) => spotOn(move, (move.length * i) / 8));
+    const way = Array.from({ length: 9 }, (_, i) => along(move.legs, (move.length * i) / 8));
     const [xs, ys] = [0, 1].map((side) => way.map((spot) => spot[side]));
     /** @type {Box} */
     const area = [Math.min(...xs) - 400, Math.min(...ys) - 200, Math.max(...xs) + 400, Math.max(...ys) + 200];

@@ -4,7 +4,7 @@
 import { agentOf, opened } from "../log/fold.js";
 
 /**
- * @typedef {import("./path.js").Spot} Spot
+ * @typedef {import("./ground.js").Spot} Spot
  * @typedef {{ id: string, index: number, subject: fold.Subject, shown: boolean, at: Spot }} Lane
  * @typedef {{ lanes: Map<string, Lane>, hidden: number }} Group
  * @typedef {"watchers" | "listeners" | "handlers" | "workqueues"} Kind

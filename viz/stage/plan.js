@@ -4,16 +4,15 @@
 
 import { objectKey } from "../log/fold.js";
 import { keep } from "../log/tape.js";
-import { placed } from "./ground.js";
+import { endOf, legsOf, lengthOf, placed } from "./ground.js";
 import { changeOf, departs } from "./hops.js";
 import { Router, routes } from "./routes.js";
 import { brief, shapeOf, shortKey } from "./tokens.js";
-import { along, endOf, legsOf, lengthOf } from "./path.js";
 
 /**
  * @typedef {import("./ground.js").Spot} Spot
  * @typedef {import("./ground.js").Point} Point
- * @typedef {import("./path.js").Leg} Leg
+ * @typedef {import("./ground.js").Leg} Leg
  * @typedef {import("./ground.js").Layout & Scenery} Ground the part of the stage that a plan uses
  * @typedef {object} Scenery
  * @property {stage.Geometry} geometry
@@ -299,7 +298,3 @@ function splits(t, m) {
   return (t.change === m.change && Math.abs(t.x - x) < near && Math.abs(t.y - y) < near)
     || (t.point === "HandlerCalled" && m.point === "WorkAdded" && t.key === m.key && t.owner.startsWith(m.owner));
 }
-
-// spotOn returns where a token is after done units of its way.
-/** @param {Move} move @param {number} done */
-export const spotOn = (move, done) => along(move.legs, done);

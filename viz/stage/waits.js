@@ -5,7 +5,7 @@
 // lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
-import { milliseconds } from "../lib/times.js";
+import { milliseconds } from "../lib/texts.js";
 
 /**
  * @typedef {object} Stage

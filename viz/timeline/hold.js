@@ -5,8 +5,7 @@
 import { $, asking, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { renew } from "../dom/panel.js";
 import { ask, refusal } from "../lib/api.js";
-import { squeeze } from "../lib/texts.js";
-import { times } from "../lib/times.js";
+import { squeeze, times } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 import { shortKey } from "../stage/tokens.js";
 

@@ -2,8 +2,7 @@
 // station, then the changes that others made in response.
 
 import { $, make, mark, part, put, say, when } from "../dom/dom.js";
-import { counted, cut } from "../lib/texts.js";
-import { milliseconds } from "../lib/times.js";
+import { counted, cut, milliseconds } from "../lib/texts.js";
 import { wayOf } from "./own.js";
 
 /**

@@ -3,7 +3,7 @@
 
 import { $, asking, limits, part, pool, put, say, svg, when } from "../dom/dom.js";
 import { get } from "../lib/api.js";
-import { clockText, marks } from "../lib/times.js";
+import { clockText, marks } from "../lib/texts.js";
 
 /**
  * @typedef {object} Stage
