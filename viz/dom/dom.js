@@ -41,10 +41,6 @@ export function put(el, name, value) {
   if (el.getAttribute(name) !== text) el.setAttribute(name, text);
 }
 
-// widen sets the width of a text in units; 0 restores its natural width.
-/** @param {Element} el @param {number} wide */
-export const widen = (el, wide) => (wide > 0 ? put(el, "textLength", wide) : el.removeAttribute("textLength"));
-
 /** @param {Element} el @param {Value} words */
 export function say(el, words) {
   const [node, text] = [el.firstChild, String(words)];

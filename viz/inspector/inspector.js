@@ -228,8 +228,6 @@ const drawn = (chain) => make("ol", { className: "chain" },
 function placeOf(el) {
   const station = el.closest("[data-station]")?.dataset.station;
   if (!station) return null;
-  const lane = el.closest("[data-watcher], [data-listener], [data-handler-of], [data-workqueue]");
-  const { watcher, listener, handlerOf, workqueue } = lane?.dataset ?? {};
   const queue = el.closest("[data-queue]")?.dataset.queue ?? "";
-  return /** @type {Place} */ ({ station, queue, subject: watcher ?? listener ?? handlerOf ?? workqueue ?? "" });
+  return /** @type {Place} */ ({ station, queue, subject: el.closest(".lane")?.lane?.id ?? "" });
 }

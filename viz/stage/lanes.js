@@ -1,7 +1,7 @@
 // Lanes: one for each watcher, each listener with its handler, and each workqueue.
 
 import { sans, widthOf } from "../dom/canvas.js";
-import { $, label, mark, part, put, say, widen } from "../dom/dom.js";
+import { $, label, mark, part, put, say } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";
 import { showCrowd } from "./crowd.js";
 import { showPipe } from "./pipe.js";
@@ -121,8 +121,8 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const closed = subject.counts.WatcherForced ? " · closed" : ""; // the lane stays until the client has read the rest
   const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
   say(title, called);
-  widen(title, widthOf(called, nameFont) > room ? room : 0); // condensed if wider than the room
-  // a change or a bookmark that travels alone has not been read yet, however far its version is ahead
+  put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide
+  // a change or a bookmark that travels alone is not read yet, however far its version is
   const behind = scene.streaming ? unread(res, subject) : 0;
   mark(el, "late", behind > late);
   say(part(el, ".has"), behind > late ? `${behind} behind` : subject.rv === "0" ? "" : `has ${subject.rv}`);
@@ -164,7 +164,7 @@ function showHandler(scene, el, id, { counts }) {
   say(part(el, ".count"), call ? count : "");
   const words = part(el, ".state");
   say(words, state);
-  widen(words, call && state.length > 11 ? 90 : 0);
+  put(words, "textLength", call && state.length > 11 ? 90 : null);
   put(el, "aria-label", `handler of ${id}: ${state.replace("▶ ", "")}`);
 }
 

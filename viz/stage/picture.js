@@ -77,11 +77,9 @@ export function readPicture(stage, { texts: wanted = true } = {}) {
 /** @param {page.Scene} scene */
 function queues(scene) {
   return parts(scene.root, "[data-queue]").map((el) => {
-    const lane = el.closest("[data-watcher], [data-listener], [data-workqueue]");
-    const { watcher, listener, workqueue } = lane?.dataset ?? {};
     const slots = el.querySelector(".slots")?.childElementCount ?? 0;
     return {
-      name: el.dataset.queue ?? "", owner: watcher ?? listener ?? workqueue ?? "",
+      name: el.dataset.queue ?? "", owner: el.closest(".lane")?.lane?.id ?? "",
       len: number(el, "data-len"), cap: number(el, "data-cap"),
       slotted: slots > 0, tokens: (el.tokens ?? []).map(token),
     };

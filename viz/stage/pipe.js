@@ -59,8 +59,7 @@ export function showShelf(scene, name, shelf) {
   const shown = known.slice(-(n > rows.length ? rows.length - 1 : rows.length));
   const newest = shown.at(-1)?.key;
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
-  if (name === "store") scene.store = known;
-  // The number of objects without a row: the fold only counts objects that have not changed since the first list.
+  // The objects without a row. The fold only counts objects that have not changed since the first list.
   const rest = n - shown.length;
   const missing = (name === "indexer" && scene.story?.missing(known)) || [];
   rows.forEach((row, i) => {
@@ -103,9 +102,7 @@ function call(el, name, version) {
 // nameOf describes a queue in words, with its owner.
 /** @param {Element} el @param {number} len @param {number} cap */
 function nameOf(el, len, cap) {
-  const lane = el.closest(".lane")?.dataset ?? {};
-  const whose = lane.watcher ?? lane.listener ?? lane.workqueue ?? "";
-  const name = `${whose} ${el.dataset.queue}`.trim();
+  const name = `${el.closest(".lane")?.lane?.id ?? ""} ${el.dataset.queue}`.trim();
   if (el.classList.contains("handshake")) return `${name}: unbuffered${len > 0 ? ", handing over" : ""}`;
   if (cap === 0) return `${name}: ${len}`;
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;

@@ -1,6 +1,6 @@
 // The ring: the watchCache's history, with its two hands and the range that it serves.
 
-import { mark, part, pool, put, say, svg, widen } from "../dom/dom.js";
+import { mark, part, pool, put, say, svg } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
 import { made } from "./lanes.js";
 import { atTurn, few, innerOf, ringSpot, seat, turnOf } from "./ground.js";
@@ -27,24 +27,17 @@ export function showRing(scene, res, now) {
   scene.text("ring.range", `[${ring.start}, ${ring.end})`);
   const held = ring.capacity < 10_000 ? ring.end - ring.start : ""; // more digits do not fit into the ring
   scene.text("ring.capacity", ring.capacity ? `${held} of ${ring.capacity}` : "");
-  if (!(ring.capacity > 0)) return showNone(scene);
   showCells(scene, ring, now);
   showHands(scene, ring);
   showPins(scene, ring);
 }
 
-// showNone clears the drawing of the ring while the resource has no ring.
-/** @param {Scene} scene */
-function showNone(scene) {
-  for (const id of ["cells", "versions", "pins"]) pool(part(scene.root, `#ring-${id}`), 0);
-  scene.bins = 0;
-}
-
 /** @param {Scene} scene @param {fold.Ring} ring @param {number} now */
 function showCells(scene, ring, now) {
   const bins = Math.min(ring.capacity, drawn);
+  const before = part(scene.root, "#ring-cells").childElementCount;
   const cells = pool(part(scene.root, "#ring-cells"), bins, () => svg("path", { class: "cell" }));
-  if (scene.bins !== bins) {
+  if (before !== bins) {
     const g = scene.geometry.ring;
     const from = innerOf(g, ring);
     for (let i = 0; i < bins; i++) put(cells[i], "d", cellPath(g, from, i / bins, (i + 1) / bins));
@@ -53,7 +46,6 @@ function showCells(scene, ring, now) {
     put(track, "stroke-width", g.out - from);
     mark(scene.station("ring"), "few", bins <= few);
   }
-  scene.bins = bins;
   const perBin = ring.capacity / bins;
   /** @type {(Partial<fold.Cell> & { t: number } | null)[]} */
   const filled = Array.from({ length: bins }, (_, i) => (
@@ -83,7 +75,7 @@ function showVersions(scene, ring) {
     put(texts[i], "dy", ring.capacity > level ? 4 : 5);
     say(texts[i], cell.rv);
     const wants = cell.rv.length * (ring.capacity > fewest ? 7.2 : 8.8);
-    widen(texts[i], wants > deep ? deep : 0);
+    put(texts[i], "textLength", wants > deep ? deep : null);
   });
 }
 
@@ -91,7 +83,7 @@ function showVersions(scene, ring) {
 // version has left the ring.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
-  const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0");
+  const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0" && ring.capacity > 0);
   const pins = pool(part(scene.root, "#ring-pins"), pinned.length, () => made("ring-pin"));
   mark(scene.root, "pinning", pinned.length > 0);
   pinned.forEach(({ name, rv, open }, i) => {
@@ -130,10 +122,7 @@ function holds(ring, from, to) {
 function showHands(scene, ring) {
   for (const id of /** @type {const} */ (["start", "end"])) {
     const turn = turnOf(ring, ring[id]);
-    const [x, y] = seat(scene.geometry.ring, ring, turn, 1.03).map((v) => v.toFixed(1));
-    put(
-      part(scene.root, `#hand-${id}`), "transform", `translate(${x} ${y}) rotate(${(turn * 360).toFixed(1)})`
-    );
+    place(part(scene.root, `#hand-${id}`), seat(scene.geometry.ring, ring, turn, 1.03), turn * 360);
   }
 }
 

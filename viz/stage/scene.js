@@ -1,7 +1,7 @@
 // The scene draws the folded state, again after each change, and uses no records; motion.js draws the tokens that move
 // between two states. A style sheet moves the stations to the layout's places (ground.js).
 
-import { $, mark, part, parts, put, say, when, widen } from "../dom/dom.js";
+import { $, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";
 import { agentOf, shelfName, youngest } from "../log/fold.js";
 import { layouts } from "./ground.js";
@@ -36,8 +36,7 @@ export class Scene {
     this.root = root;
     this.texts = new Map(parts(root, "[data-text]").map((el) => [el.dataset.text ?? "", el]));
     this.stations = new Map(parts(root, "[data-station]").map((el) => [el.id || el.dataset.station || "", el]));
-    this.queues = new Map(["etcd3-incoming", "etcd3-result", "incoming", "fifo"].map((name) => (
-      [name, part(root, `[data-queue="${name}"]`)])));
+    this.queues = new Map(parts(root, "[data-queue]").map((el) => [el.dataset.queue ?? "", el]));
     this.beside = parts(root, "text").filter((el) => !el.closest(".station"));
     this.inTurn = false; // set by -dispatch=sequential, which has no passes
     this.grouped = false; // set by -fifo=delta
@@ -58,12 +57,8 @@ export class Scene {
     this.leaving = () => "0"; // the version that is on its way out of etcd
     /** @type {fold.Ring} */
     this.ring = { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] };
-    this.bins = 0; // the number of cells drawn in the ring
-    /** @type {fold.Row[]} */
-    this.store = [];
     this.stale = false;
     this.named = ""; // the change that the sentence names
-    this.now = 0; // log time, in ns
     this.streaming = false; // whether more happens than can travel one by one
     /** @type {{ state: fold.State | null, resource: string }} */
     this.newest = { state: null, resource: "" };
@@ -132,15 +127,16 @@ export class Scene {
 
   get places() { return (this.placed ??= this.settle()); }
   get resource() { return this.newest.resource; }
+  get res() { return this.newest.state?.resources[this.resource]; }
+  get now() { return this.newest.state?.t ?? 0; } // log time, in ns
+  get store() { return this.res?.shelves[shelfName("store", "cacher")]?.rows ?? []; }
   get informer() { return this.places.informer; } // the informer on stage
   get serving() { return this.places.serving; } // the informer's watchers
 
   // settle computes the places of the lanes of the newest state.
   settle() {
-    const { state, resource } = this.newest;
-    const res = state?.resources[resource];
+    const { res, newest: { state, resource } } = this;
     if (!state || !res) return nowhere;
-    this.now = state.t;
     this.story?.at(res, state.seq, resource);
     const { geometry, story, front } = this;
     return placesOf({ geometry, story, front, informer: informerOf(this, res) }, res);
@@ -154,7 +150,7 @@ export class Scene {
     const el = this.texts.get(name);
     if (!el) return;
     say(el, value);
-    if (room > 0) widen(el, String(value).length > 10 ? room : 0); // condensed if wider than the room
+    if (room > 0) put(el, "textLength", String(value).length > 10 ? room : null); // condensed if too wide
   }
 
   /** @param {fold.State} state @param {string} resource */
@@ -241,7 +237,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const http = general?.stations.http;
   const { last = { seq: 0, point: "", texts: {} }, vars = {} } = http ?? {};
   /** @type {fold.Last["texts"]} */
-  const { method = "", query } = last.texts;
+  const { method = "", path, query, agent: said } = last.texts;
   const answered = last.point === "RequestAnswered";
   const old = Boolean(answered && story && last.seq <= story.from); // an answer from before this beat
   const request = !old && (answered || last.point === "RequestReceived");
@@ -254,9 +250,8 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   scene.text("http.method", request ? method : "–");
   scene.text("http.status", old ? "" : answered ? String(vars.status ?? "") : request ? under : "");
   mark(scene.station("http"), "refusal", answered && (vars.status ?? 0) >= 400);
-  const own = /** @type {fold.Last["texts"]} */ (last.texts);
-  const about = method !== "GET" && own.path?.split("/").includes(scene.resource);
-  const agent = agentOf(own.agent);
+  const about = method !== "GET" && path?.split("/").includes(scene.resource);
+  const agent = agentOf(said);
   showVisitor(scene, !about ? "" : agent === "Mozilla" ? "a browser" : agent);
   scene.text("http.asks", (request && story?.now.asks) || "", 74);
   scene.text("http.gets", (request && story?.now.gets) || "");

@@ -86,9 +86,7 @@ export class Zoom {
     const long = names.length > 1 && !scene.tall ? names.indexOf("wire") : -1;
     const { Y: top, H: high } = boxes[long ? 0 : 1] ?? boxes[0];
     if (long >= 0) boxes[long] = { ...boxes[long], Y: top, H: high };
-    boxes.push(...(scene.story?.beside ?? []));
-    const [X, Y] = [Math.min(...boxes.map((b) => b.X)), Math.min(...boxes.map((b) => b.Y))];
-    return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
+    return around([...boxes, ...(scene.story?.beside ?? [])]);
   }
 
   // fly moves the camera to a new view and keeps it there.
@@ -125,18 +123,16 @@ export class Zoom {
   center() {
     const { sought, ground } = this;
     if (sought.length === 0 || !this.scrolls()) return;
-    const spots = sought.map((el) => el.getBoundingClientRect());
-    const [left, top] = [Math.min(...spots.map((spot) => spot.left)), Math.min(...spots.map((spot) => spot.top))];
-    const right = Math.max(...spots.map((spot) => spot.right));
-    const bottom = Math.max(...spots.map((spot) => spot.bottom));
+    const { X, Y, W, H } = around(sought.map((el) => el.getBoundingClientRect())
+      .map((spot) => ({ X: spot.x, Y: spot.y, W: spot.width, H: spot.height })));
     const root = document.scrollingElement ?? document.body;
     const page = ground.scrollHeight <= ground.clientHeight + 1 && root.scrollHeight > innerHeight + 1;
     const over = document.querySelector("#story:not([hidden])");
     const lowest = over?.getBoundingClientRect().top ?? innerHeight;
     const place = page ? { left: 0, right: innerWidth, top: 0, bottom: lowest } : ground.getBoundingClientRect();
     (page ? root : ground).scrollBy({
-      left: (left + right - place.left - place.right) / 2,
-      top: Math.min((top + bottom - place.top - place.bottom) / 2, top - place.top - 8),
+      left: X + (W - place.left - place.right) / 2,
+      top: Math.min(Y + (H - place.top - place.bottom) / 2, Y - place.top - 8),
       behavior: this.still.matches ? "instant" : "smooth",
     });
   }
@@ -210,4 +206,10 @@ export class Zoom {
     this.show({ ...this.to });
     this.settle();
   }
+}
+
+/** @param {Box[]} boxes @returns {Box} */
+function around(boxes) {
+  const [X, Y] = [Math.min(...boxes.map((b) => b.X)), Math.min(...boxes.map((b) => b.Y))];
+  return { X, Y, W: Math.max(...boxes.map((b) => b.X + b.W)) - X, H: Math.max(...boxes.map((b) => b.Y + b.H)) - Y };
 }
