@@ -1,5 +1,5 @@
 // The results of a search, best first (BM25). A place scores higher for a rarer word, for more occurrences, and for
-// being short; a word in its heading counts several times. Nothing here uses the document.
+// being short; a word in its heading counts as several.
 
 /**
  * @typedef {[address: string, page: string, heading: string, words: string]} Row
@@ -29,7 +29,6 @@ const stems = (words) => words.flatMap((word) => {
   return [word, ...(parts.length > 1 ? parts : [])].map((each) => stemOf(each.toLowerCase()));
 });
 
-// bare returns the words of a text, in lower case.
 /** @param {string} text */
 const bare = (text) => wordsOf(text).join(" ").toLowerCase();
 
@@ -87,7 +86,6 @@ export class Index {
     return [...all.slice(0, -1), meant];
   }
 
-  // search returns the best places for a query; most limits their number.
   /** @param {string} query @param {number} most @returns {Row[]} */
   search(query, most) {
     /** @type {Map<Place, { sum: number, has: number }>} */

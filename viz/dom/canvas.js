@@ -58,7 +58,6 @@ export function widthOf(text, font) {
   return pen.measureText(text).width;
 }
 
-// fitted returns a name, squeezed if it is wider than room.
 /** @param {string} name @param {string} font @param {number} room */
 export function fitted(name, font, room) {
   let [n, words] = [name.length, name];

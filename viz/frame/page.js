@@ -52,7 +52,6 @@ const fold = newFold(JSON.parse(dataset.table ?? "[]"));
 const { infos } = fold;
 const scene = new Scene(JSON.parse(dataset.geometry ?? "{}"));
 
-// on is the state of the stage.
 const on = {
   /** @type {ReturnType<typeof serverSource> | null} */
   source: null, // the server's log; null for a recording dropped onto the page
@@ -60,7 +59,6 @@ const on = {
   resource: dataset.resource ?? "",
   connection: "connecting",
 };
-// frames is the state of the last frames.
 const frames = {
   dirty: false, // whether some folded records are not drawn
   at: 0, // ms
@@ -246,7 +244,6 @@ function frame(now) {
   if (!waits) turn(now, passed);
 }
 
-// turn lets ms pass on the stage, then draws it.
 /** @param {number} now @param {number} ms */
 function turn(now, ms) {
   flush();
@@ -319,7 +316,6 @@ function trouble(problem) {
   if (gone && on.source) get("/viz/timeline").then((line) => (player.oldest = line.oldest)).catch(() => {});
 }
 
-// leave turns from the running program to the recording with this name.
 /** @param {string} recording */
 function leave(recording) {
   feed.close();
@@ -327,7 +323,6 @@ function leave(recording) {
   Object.assign(on, { source: null, shown: { log: "", recording }, connection: "live" });
 }
 
-// setResource puts another resource on stage, and clears everything of the one before.
 /** @param {string} name */
 function setResource(name) {
   on.resource = name;

@@ -87,7 +87,6 @@ export class Visit {
     }
   }
 
-  // openRecording shows a recording dropped onto the page; openTake, an embedded one.
   /** @param {File} file */
   openRecording(file) { return this.show(file.name, file, true); }
   /** @param {string} name */

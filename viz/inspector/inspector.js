@@ -83,7 +83,6 @@ export class Inspector {
 
   get res() { return this.stage.player.state.resources[this.stage.resource()]; }
 
-  // about returns a function that reports whether a record is about the place.
   about() {
     const { infos, resource } = this.stage;
     const query = meant(infos, resource(), this.place);
@@ -131,7 +130,6 @@ export class Inspector {
     leaf.querySelector(".l.lit")?.scrollIntoView({ block: "nearest" });
   }
 
-  // fill fills the state leaf or the "why blocked" leaf from the picture at the cursor.
   fill() {
     const box = this.leaf.querySelector(".filled");
     if (!box) return;
@@ -223,7 +221,6 @@ const drawn = (chain) => make("ol", { className: "chain" },
     make("span", { className: "n" }, queue && `${len}/${cap}`), make("span", { className: "soft" }, waits),
   )));
 
-// placeOf returns the place to which a glyph belongs.
 /** @param {Element} el @returns {Place | null} */
 function placeOf(el) {
   const station = el.closest("[data-station]")?.dataset.station;

@@ -1,4 +1,4 @@
-// The state of a place, in the picture at the cursor. Nothing here uses the document.
+// The state of a place, in the picture at the cursor.
 
 import { objectKey, shelfName } from "../log/fold.js";
 

@@ -1,5 +1,4 @@
-// The chain of waits, from any queue to the goroutine that can end these waits, as a function of the picture at the
-// cursor. Nothing here uses the document.
+// The chain of waits: from any queue to the goroutine that can end them, as a function of the picture at the cursor.
 
 import { namesOf, objectKey, youngest } from "../log/fold.js";
 
@@ -109,7 +108,6 @@ function takes(res, w, queue, subject) {
   return res.subjects[w.subject]?.kind !== res.subjects[subject]?.kind || w.subject === subject;
 }
 
-// since returns how long a goroutine has waited, by the log's clock.
 /** @param {fold.Wait} w @param {number} t */
 function since(w, t) {
   const ms = Math.trunc((t - w.t) / 1e6);

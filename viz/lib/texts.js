@@ -19,7 +19,6 @@ export function squeeze(name, n) {
   return all.slice(0, n - 1 - tail).join("") + "…" + all.slice(-tail).join("");
 }
 
-// clockText formats a time of the log: minutes, seconds, and decimals.
 /** @param {number} ns @param {number} [decimals] */
 export function clockText(ns, decimals = 0) {
   const seconds = ns / 1e9;

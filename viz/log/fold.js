@@ -1,7 +1,7 @@
 // The fold: the page's picture is a function of the log.
 //
 // This is a port of internal/observe/fold, function by function: state.go, apply.go, queue.go, waits.go. The table of
-// points, from /viz/points, drives both. The same records give the same picture. Nothing here uses the document.
+// points, from /viz/points, drives both. The same records give the same picture.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
@@ -191,7 +191,6 @@ function endAllWaits(infos, res, subject) {
   for (const info of infos.values()) if (info.waits) delete res.waits[waitKey(info, { subject })];
 }
 
-// newFold returns {apply(state, records)} for the table of points from /viz/points.
 /** @param {fold.Point[]} points */
 export function newFold(points) {
   const infos = /** @type {Infos} */ (/** @type {unknown} */ (new Map(points.map((info) => [info.name, info]))));
@@ -420,7 +419,6 @@ function updateShelf(shelf, r, n, holds) {
   newest(shelf.rows, maxRows);
 }
 
-// tokenOf returns a record's change in the form that queues and shelves keep.
 /** @param {probe.Record} r @returns {fold.Token} */
 const tokenOf = (r) => ({ type: bound(r.type), key: bound(r.key), rv: r.rv ?? "0" });
 
@@ -444,7 +442,6 @@ export const laterRV = (a, b) => (a.length !== b.length ? a.length > b.length : 
 
 const maxFill = 6668; // characters of the base64 fill of 5,000 watchers
 
-// boundAs cuts a text to the limit for texts of that name.
 /** @param {string} name @param {string} text */
 export const boundAs = (name, text) => (name === "fill" && text.length <= maxFill ? text : bound(text));
 

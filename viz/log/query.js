@@ -1,4 +1,4 @@
-// Queries: selecting records, as in internal/observe/probe/query.go. Nothing here uses the document.
+// Queries: selecting records, as in internal/observe/probe/query.go.
 
 import { objectKey } from "./fold.js";
 

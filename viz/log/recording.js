@@ -38,7 +38,6 @@ export async function readRecording(file, fold, tape) {
   return { ...reader.end(), hash: await hashOf(bytes) };
 }
 
-// A Reader reads a recording line by line.
 export class Reader {
   /** @param {Fold} fold @param {Pick<Tape, "put" | "keep">} tape */
   constructor(fold, tape) {
@@ -89,7 +88,6 @@ export class Reader {
     if (records.length % together === 0) this.foldOn();
   }
 
-  // foldOn folds the records that are not folded yet.
   foldOn() {
     const list = this.records.slice(this.state.seq + 1 - this.records[0].seq);
     this.tape.put(list);

@@ -1,4 +1,4 @@
-// Handovers: the line of each record of a run, and what passes between the lines. Nothing here uses the document.
+// Handovers: the line of each record of a run, and what passes between the lines.
 //
 // By the fold's counts, the k-th item put into one of our queues is the k-th taken out. Without a queue between two
 // lines, the same change is seen again at the other end: etcd's watch reports a commit, the client a frame from the

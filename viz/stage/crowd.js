@@ -116,7 +116,6 @@ export function showCrowd(scene, res) {
   tell(scene, el, visible, again ? `${all.length - again} resumed, ${again} listed` : found);
 }
 
-// tell describes the crowd in words.
 /** @param {Scene} scene @param {HTMLElement} el @param {boolean} visible @param {string} more a story's words */
 function tell(scene, el, visible, more) {
   const { n, full, closed, waiting } = scene.crowd;

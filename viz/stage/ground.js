@@ -1,6 +1,5 @@
 // The ground places things on the stage. Go lays out a wide stage, and a tall one for a narrow window (layout.go,
-// tall.go). Tokens have coordinates on the wide stage; a layout maps them to the screen's. Nothing here uses the
-// document.
+// tall.go). Tokens have coordinates on the wide stage; a layout maps them to the screen's.
 
 /**
  * @typedef {[x: number, y: number]} Spot
@@ -18,7 +17,6 @@
  * @property {{ [name in Place]: Box }} boxes
  */
 
-// layouts returns the wide and the tall layout.
 /** @param {Geometry} g @returns {{ [name in "wide" | "tall"]: Layout }} */
 export function layouts(g) {
   const { tall: t } = g;
@@ -41,7 +39,6 @@ function onTall({ boxes, tall: t }, at) {
   return [at[0] + t.boxes[name].X - boxes[name].X, at[1] + t.boxes[name].Y - boxes[name].Y];
 }
 
-// nearest returns the place whose box is nearest to a spot.
 /** @param {Layout["boxes"]} boxes @param {Spot} at */
 export function nearest(boxes, [x, y]) {
   const off = (/** @type {Place} */ name) => {
@@ -126,7 +123,6 @@ const level = 0.5; // units: a leg that rises less is straight
 /** @param {Point} point @returns {Spot} */
 export const endOf = ([x, y]) => [x, y];
 
-// legsOf returns the legs between points.
 /** @param {Point[]} points */
 export function legsOf(points) {
   /** @type {Leg[]} */

@@ -62,7 +62,6 @@ function lanes(scene, kind) {
   });
 }
 
-// wayIn draws the rail from the fan-out to a lane.
 /** @param {Element} el @param {Lane} lane @param {Kind} kind @param {Scene} scene */
 function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
   const path = el.querySelector(".way-in");

@@ -127,7 +127,6 @@ export class Motion {
     return Math.min(door, this.share(now) * length);
   }
 
-  // flying returns the moving tokens with their places.
   /** @param {number} now */
   flying(now) { return this.planner.moves.map((m) => ({ ...m, now: along(m.legs, this.done(m, now)) })); }
 
@@ -181,7 +180,6 @@ export class Motion {
     this.paint(now, state.stream, ways, tokens);
   }
 
-  // tokens returns the paintings of the moving tokens and the resting ones.
   /** @param {number} now @param {State} state */
   tokens(now, { own, stream }) {
     const { brush, scene, planner, stood } = this;
@@ -309,7 +307,6 @@ export class Motion {
     };
   }
 
-  // tails returns the parts of ways that tokens have just passed.
   /** @param {number} now @param {number} faded */
   tails(now, faded) {
     const { air, moves } = this.planner;

@@ -41,7 +41,6 @@ export class Brush {
     this.colours = inks("moving", "delivered", "anomaly", "stored", "on-token", "ink", "panel", "followed");
   }
 
-  // pill paints a token with its name.
   /** @param {Token} token @param {Spot} at @returns {Painting} */
   pill(token, [x, y]) {
     const { label, shape } = token;
@@ -189,7 +188,6 @@ const roomOf = (shape) => (shape ? 22 : 11); // units for the sign
 
 const row = 18; // units; the line height of a sentence
 
-// wrapped cuts a sentence into lines.
 /** @param {string} words */
 function wrapped(words) {
   /** @type {string[]} */

@@ -124,7 +124,6 @@ function saidNow() {
   return { words: part(bar, ".words").textContent ?? "", row: row?.lastElementChild?.textContent ?? "" };
 }
 
-// texts returns the visible texts.
 /** @param {Stage} stage @returns {Text[]} */
 function texts({ scene: { view }, motion }) {
   const frame = $("#stage");

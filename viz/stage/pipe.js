@@ -186,7 +186,6 @@ function showNames(el, g, names, wraps) {
   mark(el, "named", names.some(Boolean));
 }
 
-// showHeld draws the tokens of a queue, width by size units each.
 /** @param {Scene} scene @param {HTMLElement} el @param {number} width @param {number} size */
 function showHeld(scene, el, width, size) {
   const { tokens = [] } = el;

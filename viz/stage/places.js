@@ -1,5 +1,4 @@
 // Places: the spots of the lanes, which follow from the folded state, the running story and the informer on stage.
-// Nothing here uses the document.
 
 import { agentOf, opened } from "../log/fold.js";
 
@@ -22,7 +21,6 @@ import { agentOf, opened } from "../log/fold.js";
 /** @type {WeakMap<object, string>} */
 const names = new WeakMap(); // names by WireOpened's texts, cached because each frame needs up to a thousand
 
-// nameOf returns the name of a watcher's lane.
 /** @param {fold.Subject} subject */
 export function nameOf({ texts: { WireOpened: said } }) {
   if (!said) return "";
@@ -38,7 +36,6 @@ const ours = /^(kubectl|page-)/;
 
 export const programs = /\/leases(\/|$)|\/status$/; // paths to which only programs write, and often
 
-// reflects reports whether a subject is a reflector.
 /** @param {fold.Subject | undefined} subject */
 export const reflects = (subject) => Object.keys(subject?.counts ?? {}).some((each) => /^Reflector/.test(each));
 

@@ -1,6 +1,6 @@
 // The plan turns records into hops. A hop is a few records of one change: planned, launched and landed. A token arrives
 // before its record is folded or, if the record departs from a place, sets out then. Between two hops it rests where
-// its last record left it: in a queue, or at a station. Nothing here uses the document or a clock.
+// its last record left it: in a queue, or at a station.
 
 import { objectKey } from "../log/fold.js";
 import { keep } from "../log/tape.js";
@@ -150,7 +150,6 @@ export class Planner {
     };
   }
 
-  // end takes a copy off the stage: its task is done.
   /** @param {string} copy */
   end(copy) { this.making?.ends.push(copy); }
 

@@ -1,5 +1,5 @@
-// Routes: the way on which each point's records move a change; records of points without an entry do not travel. All
-// points are on the wide stage (layout.go), and ways follow the rails. Nothing here uses the document.
+// Routes: the way of each record's change, one entry for each point; records of other points do not travel. All points
+// are on the wide stage (layout.go), and ways follow the rails.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";
@@ -175,7 +175,6 @@ export class Router {
 
   get toEtcd() { return [this.a.http, this.turns["http-door"], this.turns["etcd-door"], this.a.etcd]; }
 
-  // asked returns the request that a record completes.
   /** @param {probe.Record} r */
   asked(r) {
     const key = objectKey(r.key ?? "");

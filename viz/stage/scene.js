@@ -118,7 +118,6 @@ export class Scene {
     this.placed = null;
   }
 
-  // open gives a watcher a lane.
   /** @param {string} id */
   open(id) {
     this.front = id;
@@ -133,7 +132,6 @@ export class Scene {
   get informer() { return this.places.informer; } // the informer on stage
   get serving() { return this.places.serving; } // the informer's watchers
 
-  // settle computes the places of the lanes of the newest state.
   settle() {
     const { res, newest: { state, resource } } = this;
     if (!state || !res) return nowhere;
@@ -193,7 +191,6 @@ export class Scene {
     return [...boxes.values()].flat();
   }
 
-  // wells returns the boxes of the drawn queues.
   wells() { return boxesOf(this, this.root.querySelectorAll(".pipe .wall")); }
 }
 
@@ -230,7 +227,6 @@ function showServer(scene, res, whole) {
   scene.text("watcher.closed", closed > watchers ? `${counted(closed, "stream")} ended` : "");
 }
 
-// showRequests shows the newest request.
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   const { story } = scene;

@@ -89,7 +89,6 @@ export class Zoom {
     return around([...boxes, ...(scene.story?.beside ?? [])]);
   }
 
-  // fly moves the camera to a new view and keeps it there.
   /** @param {() => View} next */
   fly(next) {
     this.aim = next;
@@ -182,7 +181,6 @@ export class Zoom {
     this.frame.classList.toggle("near", to.w < this.whole.w);
   }
 
-  // show sets the view, for the SVG and for the canvas.
   /** @param {View} view */
   show(view) {
     this.scene.view = view;

@@ -30,7 +30,6 @@
 
 const byHand = 1500; // the most ms that words show before the beat plays, after Next was pressed by hand
 
-// A BeatPlayer plays the beats of a story.
 /** @template {Range} R */
 export class BeatPlayer {
   /** @param {Beat[]} beats @param {Hands<R>} on */
@@ -178,7 +177,6 @@ export class BeatPlayer {
     this.next();
   }
 
-  // leave ends the story and cancels any running action.
   leave() {
     this.ticket++;
     this.left = Infinity;

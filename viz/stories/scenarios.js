@@ -148,7 +148,6 @@ export class Scenarios {
   }
 }
 
-// A Session is one open story.
 class Session {
   /** @param {Scenarios} owner @param {Story} story @param {boolean} live whether the pipeline plays it */
   constructor(owner, story, live) {

@@ -16,7 +16,6 @@ export class Follow {
 
   has() { return this.key !== "" || this.rv !== ""; }
 
-  // query selects the followed object in the resource on stage.
   /** @returns {probe.Query} */
   get query() { return { resource: this.resource(), key: this.key, rv: this.rv }; }
 

@@ -49,7 +49,6 @@ export class Hold {
   get waiting() { return this.closed && this.status ? this.status.waiting : []; }
   get closed() { return Boolean(this.status && (this.status.held || this.status.gates.length > 0)); }
 
-  // command sends a command and shows the words of the program's answer.
   /** @param {string} url @param {unknown} body */
   command(url, body) {
     return ask("POST", url, body).then((/** @type {Answer} */ answer) => {
@@ -64,7 +63,6 @@ export class Hold {
     return this.command("/viz/hold", command);
   }
 
-  // toggle holds the world, or resumes it.
   toggle() { return this.gate(this.closed ? { do: "release" } : { do: "hold", unattended }); }
 
   // hopFollowed moves the followed object to the next point at which a goroutine is held with it. If the object is in a

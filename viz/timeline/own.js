@@ -1,6 +1,6 @@
-// The viewer's own changes: those that the page, its console and kubectl write. A commit's record names the record of
-// its request, which names the agent. Own changes go first, one at a time, from the request to the return of the last
-// handler of the client on stage. Nothing here uses the document.
+// The viewer's own changes: those that the page, its console and kubectl write. A commit names its request's record,
+// which names the agent. Own changes go first, one at a time, from the request to the return of the last handler of the
+// client on stage.
 
 import { objectKey } from "../log/fold.js";
 import { like } from "../log/query.js";
@@ -104,7 +104,6 @@ export class Own {
     if (queue.length === 1) this.summed.clear();
   }
 
-  // setsOut marks the first change as travelling.
   /** @param {number} clock */
   setsOut(clock) {
     const { first } = this;

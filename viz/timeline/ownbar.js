@@ -38,7 +38,6 @@ export class OwnBar {
     }
   }
 
-  // show turns the stage to the viewer's change and its resource.
   async show() {
     const { player, setResource } = this.stage;
     const { elsewhere } = player.own;

@@ -1,7 +1,6 @@
 // The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
 // told, faster if more wait. If there are more, and for the demo's changes, one is told at a time, whole, while the
-// others land untold. More than twenty a second are drawn as a stream. The viewer's own changes go first (own.js).
-// Nothing here uses a document.
+// others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
@@ -88,7 +87,6 @@ export class Pace {
     return one;
   }
 
-  // since returns how many changes became due in the last ms milliseconds.
   /** @param {number} ms */
   since(ms) {
     const { arrivals, clock } = this;
@@ -103,11 +101,9 @@ export class Pace {
     return this.stream;
   }
 
-  // after returns how many changes begin after a record.
   /** @param {number} seq */
   after(seq) { return [...this.changes.values()].filter((change) => change.seq > seq).length; }
 
-  // begins reports whether a change begins with a record.
   /** @param {probe.Record} r */
   begins(r) { return Boolean(r.key && changeOf(r)) && this.changes.get(changeOf(r))?.told === undefined; }
 

@@ -6,7 +6,7 @@
 // departure (received, popped) is folded first and then travels. Any other record is folded at once. Due records are
 // those that have arrived; in a replay, those before the log's own clock; in a story, those up to its goal. pace.js
 // selects the changes to tell, and their speed. In a stream the cursor sweeps over the records, and the stage shows the
-// picture ten times a second. Nothing here uses the document.
+// picture ten times a second.
 
 import { departs, together } from "../stage/hops.js";
 import { Pace, changeOf } from "./pace.js";
@@ -84,7 +84,6 @@ export class Player {
   get speed() { return this.beat.speed; }
   set speed(speed) { this.beat.speed = speed; }
 
-  // reset starts with another log.
   /** @param {Tape} tape @param {fold.State} state @param {boolean} recording */
   reset(tape, state, recording) {
     this.ground();
@@ -103,7 +102,6 @@ export class Player {
     this.own.clear();
   }
 
-  // turned is called when another resource is on stage.
   turned() {
     this.forget();
     this.beat.arrivals = [];
@@ -117,7 +115,6 @@ export class Player {
     if (this.mode === "live") this.await(list);
   }
 
-  // await notes records that the page must show.
   /** @param {probe.Record[]} list */
   await(list) {
     this.came.push([this.head, this.clock]);
@@ -278,7 +275,6 @@ export class Player {
     return Boolean(next);
   }
 
-  // live returns to the newest record and follows the program.
   async live() {
     if (this.recording) return this.seek(this.head);
     this.speed = 1;
@@ -302,7 +298,6 @@ export class Player {
 
   // ---- at reading pace
 
-  // tick lets ms pass on the stage.
   /** @param {number} ms */
   tick(ms) {
     this.beat.clock += ms;
@@ -330,7 +325,6 @@ export class Player {
     this.leaveGoal(false);
   }
 
-  // due returns the newest record that may be shown.
   due() { return this.beat.goal ? this.beat.goal.seq : this.mode === "live" ? this.head : this.ready; }
 
   readOn() {
@@ -382,7 +376,6 @@ export class Player {
   /** @param {probe.Record} r */
   leaves(r) { return departs(this.fold.infos.get(r.point), r); }
 
-  // groupFrom returns the records of the hop that first begins.
   /** @param {probe.Record} first @param {number} end */
   groupFrom(first, end) {
     const { motion } = this;
@@ -419,7 +412,6 @@ export class Player {
     if (ms === 0) this.land(flight);
   }
 
-  // land ends a hop and folds its arrivals.
   /** @param {Flight} flight */
   land({ list, plan }) {
     this.flight = null;

@@ -93,7 +93,6 @@ export class Timeline {
     this.passed = true;
   }
 
-  // edges returns the time at the left and the right edge.
   /** @param {number} now */
   edges(now) {
     const { player, headT } = this;
@@ -124,7 +123,6 @@ export class Timeline {
     return seq;
   }
 
-  // scrub moves the cursor to the slider's time.
   scrub() {
     const { player, slider } = this;
     const [from, to] = this.edges(performance.now());
