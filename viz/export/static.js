@@ -13,24 +13,19 @@
   /** @type {Map<string, PromiseWithResolvers<string>>} */
   const files = new Map(); // a promise of each file's text, by name
 
-  globalThis.listwatchFile = (name, text) => shelf(name).resolve(text);
-
-  /** @param {string} name */
-  function shelf(name) {
-    const known = files.get(name) ?? Promise.withResolvers();
-    files.set(name, known);
-    return known;
-  }
+  globalThis.listwatchFile = (name, text) => files.get(name)?.resolve(text);
 
   /** @param {string} name */
   function file(name) {
-    if (!files.has(name)) {
-      const script = document.createElement("script");
-      script.src = `${root}${name}.js`;
-      script.onerror = () => shelf(name).reject(new Error("These pages do not have it."));
-      document.head.append(script);
-    }
-    return shelf(name).promise;
+    /** @type {PromiseWithResolvers<string>} */
+    const coming = files.get(name) ?? Promise.withResolvers();
+    if (files.has(name)) return coming.promise;
+    files.set(name, coming);
+    const script = document.createElement("script");
+    script.src = `${root}${name}.js`;
+    script.onerror = () => coming.reject(new Error("These pages do not have it."));
+    document.head.append(script);
+    return coming.promise;
   }
 
   /** @param {string} name */

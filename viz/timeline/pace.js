@@ -76,14 +76,14 @@ export class Pace {
     if (!r.key || !this.stage.travels(r)) return;
     if (r.point === "TxnCommitted") keep(this.asked, r.args?.[0] ?? 0, r, noted);
     if (this.changes.has(changeOf(r))) return;
-    this.remember(changeOf(r), r.seq);
+    this.known(changeOf(r), r.seq);
     this.arrivals.push([this.clock, 1]);
   }
 
-  /** @param {string} change @param {number} seq @returns {Change} */
-  remember(change, seq) {
-    const one = { seq, told: undefined };
-    keep(this.changes, change, one, noted);
+  /** @param {string} change @param {number} [seq] @returns {Change} */
+  known(change, seq = 0) {
+    const one = this.changes.get(change) ?? { seq, told: undefined };
+    if (!this.changes.has(change)) keep(this.changes, change, one, noted);
     return one;
   }
 
@@ -116,7 +116,7 @@ export class Pace {
     if (this.own.first) return this.stars(r, change);
     if (!change && this.own.demo(r) && this.after(r.seq) > 0) return false;
     if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a key in a workqueue
-    const one = this.changes.get(change) ?? this.remember(change, 0);
+    const one = this.known(change);
     if (one.told === undefined) {
       one.told = this.chooses(about);
       if (one.told) [this.current, this.went] = [change, this.clock];
@@ -129,13 +129,13 @@ export class Pace {
   // told after it; any other change lands untold.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
-    const { own, changes } = this;
+    const { own } = this;
     if (!own.leads({ change, seq: r.seq })) {
       const later = own.theirs.has(change) || own.queue.some((each) => each.change === change);
-      if (change && !later) (changes.get(change) ?? this.remember(change, 0)).told = false;
+      if (change && !later) this.known(change).told = false;
       return false;
     }
-    if (change) (changes.get(change) ?? this.remember(change, 0)).told = true;
+    if (change) this.known(change).told = true;
     [this.current, this.went] = [change, this.clock];
     own.setsOut(this.clock);
     return r.point === "InputSent" || Boolean(own.who?.yours(r));
