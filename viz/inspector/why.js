@@ -1,5 +1,6 @@
 // The chain of waits: from any queue to the goroutine that can end them, as a function of the picture at the cursor.
 
+import { milliseconds } from "../lib/texts.js";
 import { namesOf, objectKey, youngest } from "../log/fold.js";
 
 /**
@@ -84,7 +85,7 @@ export function newWhy(infos) {
     const { name, station, takers } = ways[queue] ?? { name: `${titles[queue]} of`, ...ends(queue) };
     const about = taker?.key ? ` (${objectKey(taker.key)})` : "";
     const waits = !taker ? `${orAny(takers)} takes from it`
-      : `${orAny(takers)} has waited ${since(taker, t)} for ${waitsFor[taker.kind]}${about}`;
+      : `${orAny(takers)} has waited ${milliseconds(t - taker.t)} for ${waitsFor[taker.kind]}${about}`;
     return { name: `${name} ${subject}`, station, queue: ways[queue] ? "" : queue, subject, len, cap, waits };
   }
 
@@ -106,10 +107,4 @@ function next(res, w) {
 function takes(res, w, queue, subject) {
   if (queue === "etcd3-result") return res.subjects[subject] === youngest(res, "watchchan");
   return res.subjects[w.subject]?.kind !== res.subjects[subject]?.kind || w.subject === subject;
-}
-
-/** @param {fold.Wait} w @param {number} t */
-function since(w, t) {
-  const ms = Math.trunc((t - w.t) / 1e6);
-  return ms < 10_000 ? `${ms} ms` : `${Math.trunc(ms / 1000)} s`;
 }
