@@ -1,6 +1,6 @@
 // Actions: buttons and single keys that move through the log, set the speed, and follow an object.
 
-import { $, below, say, when } from "../dom/dom.js";
+import { $, below, copied, say, when } from "../dom/dom.js";
 import { times } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
 
@@ -75,12 +75,15 @@ export class Actions {
   }
 
   bind() {
-    const { player, follow, scene } = this.stage;
-    // A panel below the stage has a button that toggles it, and a close button in it. A button with data-seq moves the
-    // cursor to that record.
+    const { player, follow, scene, tell } = this.stage;
+    // A panel below the stage has a button that toggles it, and a close button in it. A button or mark with data-seq moves
+    // the cursor to that record; one with data-copy copies that text or, without one, the text before the button.
     when(document, "click", ({ target }) => {
-      const { seq } = target.closest("button[data-seq]")?.dataset ?? {};
+      const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));
+      const copies = target.closest("[data-copy]");
+      const text = copies?.dataset.copy || copies?.previousElementSibling?.textContent;
+      if (text) copied(text).then((done) => tell(done ? "copied" : text));
       const panel = document.getElementById(target.closest("[data-below]")?.getAttribute("aria-controls") ?? "");
       if (panel) below(panel.hidden ? panel : null);
       else if (target.closest('.below [id$="-close"]')) below(null);

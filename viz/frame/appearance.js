@@ -13,9 +13,6 @@ import { $, address, parts, put, say, when } from "../dom/dom.js";
  * @property {() => void} restyle
  */
 
-/** @type {{ [theme: string]: string }} */
-const themes = { "": "as the system", light: "light", dark: "dark", contrast: "high contrast" };
-
 /** @param {Stage} stage @returns {page.Part} */
 export function newAppearance(stage) {
   const { scene, scene: { root } } = stage;
@@ -75,22 +72,21 @@ export function newAppearance(stage) {
   return { shown: pickResources, switches, keys: { t: newTheme(stage.restyle), k: turnDetail } };
 }
 
+// newTheme binds the list of themes, and returns a function that turns to the next one.
 /** @param {() => void} restyle */
 function newTheme(restyle) {
-  const { dataset } = document.documentElement;
-  /** @param {string} theme */
-  const name = (theme) => say($("#theme"), `Theme: ${themes[theme]}`);
-
-  function turn() {
-    const all = Object.keys(themes);
-    const theme = all[(all.indexOf(dataset.theme ?? "") + 1) % all.length];
-    put(document.documentElement, "data-theme", theme || null);
-    localStorage.setItem("theme", theme);
-    name(theme);
+  const root = document.documentElement;
+  const select = $("#theme", HTMLSelectElement);
+  select.value = root.dataset.theme ?? "";
+  const choose = () => {
+    put(root, "data-theme", select.value || null);
+    localStorage.setItem("theme", select.value);
     restyle();
-  }
-
-  name(dataset.theme ?? "");
+  };
+  when(select, "change", choose);
   when(matchMedia("(prefers-color-scheme: dark)"), "change", restyle);
-  return turn;
+  return () => {
+    select.selectedIndex = (select.selectedIndex + 1) % select.length;
+    choose();
+  };
 }

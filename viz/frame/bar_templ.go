@@ -185,7 +185,7 @@ func bar(v view) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, " title=\"Keyboard (?)\">Keyboard</button> <button type=\"button\" id=\"theme\" data-stroke=\"t\" title=\"Theme (T)\">Theme: as the system</button> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, " title=\"Keyboard (?)\">Keyboard</button> <label class=\"pick\">Theme <select id=\"theme\" title=\"Theme (T)\"><option value=\"\">as the system</option> <option value=\"light\">light</option> <option value=\"dark\">dark</option> <option value=\"contrast\">high contrast</option></select></label> <a class=\"book run\" href=\"?run\" hidden>Run it in this tab</a> <a class=\"book\" href=\"/book/\">Book</a></div></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -157,7 +157,7 @@ const scenarios = new Scenarios({
 const promises = newPanel(news, "promises", "g", 2000);
 const lens = newLens({ resource, news, trouble: complain });
 const version = () => pictured()?.stations.etcd?.rv ?? "0";
-const wire = new Console({ version, trouble: complain });
+new Console({ version, trouble: complain });
 const presenter = newPresenter({ scene, zoom, restyle });
 const spacetime = new Spacetime({ player, fold, follow, here, isFlag, says });
 const inspector = new Inspector({ player, infos, scene, follow, resource, shown, tell });
@@ -349,8 +349,7 @@ Object.assign(window, {
     motion, player, follow, picture, keys,
     openRecording: (/** @type {File} */ file) => visit.openRecording(file),
     stage: {
-      fold, infos, scene, planner, motion, player, follow, here, called, says, setResource, restyle, zoom, banner, hold,
-      inspector, scenarios, wire,
+      fold, scene, planner, player, here, says, setResource, restyle, zoom, banner, inspector, scenarios,
       get source() { return on.source; },
       get shown() { return on.shown; },
     },

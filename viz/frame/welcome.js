@@ -1,7 +1,7 @@
 // The first view: the stage with five names, a question, and three ways to continue. It is a mode of the same page, and
 // ends with Escape, with a change of the viewer's own, or when something else comes on stage.
 
-import { $, copied, parts, say, when } from "../dom/dom.js";
+import { $, parts, say } from "../dom/dom.js";
 
 /**
  * @typedef {object} Stage
@@ -17,9 +17,6 @@ export class Welcome {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    when("#first", "click", ({ target }) => {
-      if ("copy" in target.dataset) copy(target);
-    });
     for (const el of parts(document, "[data-here]")) say(el, (el.dataset.here ?? "").replace("HERE", location.origin));
     $("#first").inert = false;
     if (this.on) this.show();
@@ -61,12 +58,4 @@ export class Welcome {
   draw() {
     if (document.body.dataset.story) this.leave();
   }
-}
-
-/** @param {HTMLElement} button */
-async function copy(button) {
-  const code = button.previousElementSibling;
-  const done = await copied(code?.textContent ?? "");
-  if (!done && code) getSelection()?.selectAllChildren(code);
-  say(button, done ? "Copied" : "Selected");
 }

@@ -5,7 +5,7 @@
 // The code leaf follows the cursor while the stage is frozen: each step lights the line, in any file, that reported the
 // record.
 
-import { $, copied, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
+import { $, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";
 import { matches } from "../log/query.js";
 import { meant, stateOf } from "./state.js";
@@ -174,18 +174,17 @@ export class Inspector {
   }
 
   bind() {
-    const { scene, tell } = this.stage;
+    const { scene } = this.stage;
     when(scene.root, "click", ({ target }) => {
       if (target.closest("[data-key]:not([data-key=''])")) return; // this click follows the object instead
       const wanted = placeOf(target);
       if (wanted) this.inspect(wanted, this.tab, /** @type {HTMLElement | null} */ (target.closest("[tabindex]")));
     });
     when(this.panel, "click", (event) => {
-      const target = event.target.closest(".close, [data-tab], button.point, [data-copy], [data-place]");
-      const { tab, point, copy, place: station, queueName: queue = "", subject = "" } = target?.dataset ?? {};
+      const target = event.target.closest(".close, [data-tab], button.point, [data-place]");
+      const { tab, point, place: station, queueName: queue = "", subject = "" } = target?.dataset ?? {};
       if (tab) this.choose(tab);
       else if (point) this.choose("code", { point });
-      else if (copy) copied(copy).then((done) => tell(done ? "copied" : copy));
       else if (station) this.inspect({ station: /** @type {probe.Station} */ (station), queue, subject });
       else if (target) this.escape();
     });

@@ -43,10 +43,6 @@ export class Spacetime {
     this.renew = asking(() => this.build().catch((problem) => this.blank(refusal(problem).message)));
     this.keys = { v: () => this.turn(!this.open) };
     when("#view", "click", this.keys.v);
-    when(this.root, "click", ({ target }) => {
-      const { seq } = target.closest("[data-seq]")?.dataset ?? {};
-      if (seq) stage.player.seek(Number(seq));
-    });
     this.turn(false);
   }
 
