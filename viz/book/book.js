@@ -1,7 +1,6 @@
-// The book beside the stage: scrolling selects the moment that the mini-stage shows, and lights the line that reported
-// it. Presenters can use buttons instead. Words for a part of the stage light that part. In a narrow window the
-// mini-stage is above the text: it lists the moments until a button opens it, and only buttons choose. Some chapters
-// begin with a first try, which has its own recording.
+// The book beside the stage: scrolling is the control. The reader's place in the text selects a moment; the mini-stage
+// shows it, and the line that reported it is lit. Words for a part of the stage light that part. In a narrow window the
+// mini-stage is above the text, and only buttons choose. A first try has its own recording.
 
 import { $, make, part, parts, put, say, when } from "../dom/dom.js";
 

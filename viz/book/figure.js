@@ -1,5 +1,4 @@
-// Figure: the stage as a chapter's mini-stage. The chapter writes the moment into the page's address; the figure shows
-// the whole station of that moment.
+// Figure: the stage as a chapter's mini-stage. The chapter writes the moment into the page's address.
 
 import { $, mark, parts, when } from "../dom/dom.js";
 

@@ -22,8 +22,7 @@ export const part = (el, selector, _kind) => /** @type {T} */ (el.querySelector(
 export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((each) =>
   /** @type {HTMLElement} */ (each));
 
-// when calls act for every event of a type on a target: an element, or a selector's first match. Bubbling events come
-// from an element.
+// when calls act for every event of a type on a target: an element, or a selector's first match.
 /**
  * @template {keyof Events} K
  * @param {string | EventTarget} target @param {K} type
@@ -119,9 +118,8 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function to call in each frame. That function calls act every period ms while the page is visible,
-// one call at a time, and reports whether it has begun one. It ignores failures, because the banner already reports a
-// program that does not answer.
+// asking returns a function for each frame, which calls act every period ms while the page is visible, one call at a
+// time, and reports whether it has begun one. It ignores failures: the banner reports them.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

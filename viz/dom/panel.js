@@ -3,10 +3,9 @@
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";
 
-// newPanel returns a part of the page: a panel that a button and a key open. The page renews it once a second while it
-// is open, and every closed ms while it is closed (0: never). The panel's piece #NAME-state has data-news: if that text
-// is not "", the button is marked, and tell gets each new one. heed() is called after each renewal. A hidden button
-// disables the panel.
+// newPanel returns a panel that a button and a key open. The page renews it every second, or every closed ms while it
+// is closed (0: never), and then calls heed. Its piece #NAME-state has news in data-news, which mark the button and are
+// told once each. A hidden button disables the panel.
 /**
  * @param {(news: string) => void} tell @param {string} name @param {string} key
  * @param {number} [closed] @param {() => void} [heed]
@@ -29,9 +28,8 @@ export function newPanel(tell, name, key, closed = 0, heed = () => {}) {
   };
 }
 
-// renew fetches a panel. Its pieces with data-live and an id replace those in the page that differ. A piece with the
-// focus waits until it loses the focus. With always, it is replaced at once, except a dragged slider, and the focus
-// moves to the same control.
+// renew fetches a panel. Its pieces with data-live and an id replace those in the page that differ, but not the one
+// with the focus. With always, they replace that one, too, but no dragged slider; the focus moves to the same control.
 /** @param {string} url @param {boolean} [always] */
 export async function renew(url, always = false) {
   const fresh = elementOf(await text(url));

@@ -47,8 +47,7 @@ export class Actions {
     if (follow.has()) tell(`following ${key}: F ends it`);
   }
 
-  // setSpeed sets the speed of a replay. Live mode always runs at the program's speed; slowing it down turns it into a
-  // replay from the cursor on.
+  // setSpeed sets the speed of a replay. Live mode, slowed down, becomes a replay from the cursor on.
   /** @param {number} exponent */
   setSpeed(exponent) {
     const { player, tell } = this.stage;

@@ -2,8 +2,7 @@
 // computes its picture, the scene draws the picture, motion draws the records that lead to it, and the table and the
 // sentence put them into words. One clock, requestAnimationFrame, drives everything.
 //
-// This module makes the parts of the page and connects them. A part finds its own elements in the page, and implements
-// the hooks that it needs (page.Part, in dom/elements.d.ts).
+// This module makes the parts of the page and connects them. A part implements the hooks that it needs (page.Part).
 
 import { newFigure } from "../book/figure.js";
 import { Console } from "../console/console.js";

@@ -68,8 +68,7 @@ export class Visit {
     tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }
 
-  // show plays a recording from its beginning, or shows the moment of a link to it. In a chapter it stays frozen,
-  // because the chapter moves the cursor.
+  // show plays a recording, or shows the moment of a link to it. In a chapter, the chapter moves the cursor.
   /** @param {string} name @param {File | Promise<File>} coming @param {boolean} explained */
   async show(name, coming, explained) {
     const { player, figure, notice } = this.stage;
@@ -92,8 +91,7 @@ export class Visit {
   /** @param {string} name */
   openTake(name) { return this.show(name, take(name), false); }
 
-  // layTake puts an embedded recording on the stage, frozen, unless it is no longer wanted after loading, and reports
-  // whether it did.
+  // layTake puts an embedded recording on the stage, frozen, if it is still wanted then, and reports whether it was.
   /** @param {string} name @param {() => boolean} wanted */
   async layTake(name, wanted) {
     const read = await this.read(await take(name));

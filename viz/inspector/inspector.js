@@ -2,8 +2,7 @@
 // program renders each leaf as a piece of HTML at its own address (/viz/part/); this module fills in the parts that
 // depend on the picture at the cursor.
 //
-// The code leaf follows the cursor while the stage is frozen: each step lights the line, in any file, that reported the
-// record.
+// While the stage is frozen, the code leaf follows the cursor to the line that reported the record, in any file.
 
 import { $, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";

@@ -41,9 +41,8 @@ const orAny = (names) => names.replaceAll(" ", " or ") || "any goroutine";
 export function newWhy(infos) {
   const points = [...infos.values()];
 
-  // why follows the waits from a queue of a subject. The goroutine that takes from the queue waits at another queue,
-  // whose receiver waits at a third. The last link's receiver can end all waits: it waits for a client or a handler, or
-  // for nothing. The chain has at least one link, and no queue twice.
+  // why follows the waits from a queue of a subject: the goroutine that takes from it waits at another queue, and so
+  // on, up to one that waits for a client, a handler, or nothing. The chain has at least one link, and no queue twice.
   /** @param {fold.Resource} res @param {string} queue @param {string} subject */
   function why(res, queue, subject) {
     const waits = Object.values(res.waits).flat();

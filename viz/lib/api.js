@@ -19,8 +19,7 @@ const http = (url, options) => fetch(url, options);
 const wire = globalThis.listwatchWire ?? { program: true, request: http };
 export const program = wire.program; // whether there is a program, running or replaying, with a log to read
 
-// send sends one request and returns the response. A refusal is an Error with the server's own words, its status, and
-// gone for 410.
+// send returns the response. A refusal is an Error with the server's own words, its status, and gone for 410.
 /** @param {string} method @param {string} url @param {unknown} [body] @param {Options} [options] */
 async function send(method, url, body, { type = "application/json", ...options } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };

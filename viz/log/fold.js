@@ -61,9 +61,8 @@ export function need(holds, problem = "this is no picture") {
   if (!holds) throw new Error(problem);
 }
 
-// complete fills in missing parts with Go's zero values, since an earlier version of the program may have written the
-// state. It makes an empty part from undefined. It throws if a part has another shape, or a list's element is not
-// whole.
+// complete fills in missing parts with Go's zero values: an earlier version may have written the state, and undefined
+// makes an empty part. It throws if a part has another shape, or a list's element is not whole.
 /** @param {any} [value] @param {any} [shape] a Shape @returns {any} */
 export function complete(value, shape = picture) {
   if (typeof shape === "string") {

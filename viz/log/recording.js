@@ -27,9 +27,8 @@ export const maxResources = 512; // in the picture (internal/observe/fold/state.
 export const maxParts = 50_000; // subjects, stores and waits
 const together = 512; // records folded at once
 
-// readRecording reads a recording onto an empty tape, with occasional pictures, and returns {header, records, state,
-// first, hash}: state is the picture after the last record, first the number before the first record. The error
-// describes what is wrong with the file.
+// readRecording reads a recording onto an empty tape, with occasional pictures. state is the picture after the last
+// record, first the number before the first record. The error describes the fault of the file.
 /** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
@@ -70,8 +69,7 @@ export class Reader {
   take({ table, pictured }, text) {
     const { records, state, fold: { infos } } = this;
     const r = recordOf(parse(text), records.at(-1), this.lines);
-    // The recording's table names the args, which this page may have in another order; a record of an unknown point
-    // keeps only the point's name.
+    // The recording's table has the args in its own order. A record of an unknown point keeps only the point's name.
     const [info, names] = [infos.get(r.point), table?.[r.point]];
     if (!info) Object.assign(r, { point: "Unknown", texts: { name: bound(r.point) }, args: [] });
     else if (typeof names === "string" && names !== info.args.join(" ")) {

@@ -1,8 +1,7 @@
 // The tape: the records and pictures in the page's memory, and a source for the others.
 //
 // The picture at a cursor is the newest picture kept at or before it, folded on with the records from there. The tape
-// fetches records that have left the page's memory from the server, by range; a recording dropped onto the page is
-// completely in memory.
+// fetches older records from the server, by range; a recording dropped onto the page is in memory completely.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";

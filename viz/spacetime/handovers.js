@@ -35,9 +35,8 @@ const again = {
 /** @param {{ key?: string, rv?: string }} r */
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-// trace folds records onto the state before them, which it owns, and returns the hand-overs among the records that here
-// accepts: columns in log order, lines from top to bottom, and arrows between columns. With delta, a FIFO hands over by
-// object.
+// trace folds records onto the state before them, which it owns, and returns the columns, in log order, of those that
+// here accepts, their lines from top to bottom, and arrows. With delta, a FIFO hands over by object.
 /**
  * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
  * @param {(r: { resource?: string }) => boolean} here

@@ -2,8 +2,7 @@
 
 import { objectKey } from "../log/fold.js";
 
-// A hurried token passes all points between two bars in one hop. A greatly hurried one passes all points between two
-// double bars.
+// A hurried token passes all points between two bars in one hop; a greatly hurried one, those between double bars.
 const route = "TxnCommitted | Etcd3IncomingSent Etcd3IncomingReceived | Etcd3ResultSent ReflectorReceived || " +
   "RingAppend StoreUpdate | IncomingSent IncomingReceived || InputReceived ResultSent ResultReceived FrameWritten || " +
   "FrameDecoded ReflectorReceived FIFOAdded | FIFOPopped IndexerUpdated || " +
@@ -20,8 +19,7 @@ const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && 
 /** @param {{ rv?: string, key?: string }} r */
 export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
 
-// together reports whether two consecutive records are one hop: copies that take the same kind of way or, at a hurried
-// pace, two steps of one copy.
+// together reports whether two records in a row are one hop: of copies or, at a hurried pace, steps of one copy.
 /** @param {probe.Record} a @param {probe.Record} b @param {number} pace */
 export function together(a, b, pace) {
   if (changeOf(a) !== changeOf(b)) return false;

@@ -89,8 +89,7 @@ export class Motion {
     this.stale = true;
   }
 
-  // records notes the folded records of a stream. res is the state after them. The viewer's own change still travels
-  // hop by hop, even if all its records are folded already.
+  // records notes folded records of a stream; res is the state after them. The viewer's own change still goes by hops.
   /** @param {probe.Record[]} list @param {number} now @param {Pick<State, "own" | "stream">} state
    *  @param {fold.Resource} [res] */
   records(list, now, { own, stream }, res) {
@@ -119,8 +118,7 @@ export class Motion {
     return Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0)));
   }
 
-  // done returns how far a token has come on its way. While time is stopped, a token waits in front of a queue that
-  // does not count it yet.
+  // done returns how far a token has come. While time is stopped, it stays before a queue that does not count it.
   /** @param {Move} move @param {number} now */
   done({ legs, length, queue }, now) {
     const door = this.stood && queue ? Math.max(0, length - (legs.at(-1)?.length ?? 0) - half) : length;

@@ -98,8 +98,7 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds a place for a sentence about a way: near the way, where the sentence covers least. stand are the spots
-  // of other tokens; taken, the boxes of texts and queues.
+  // settle finds the place near a way where a sentence covers the least of texts, queues (taken) and tokens (stand).
   /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
   settle(words, way, stand, taken) {
     const { view } = this.scene;

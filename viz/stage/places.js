@@ -50,8 +50,7 @@ const named = ({ informer }, name) => name !== "" && (informer === name || infor
 export const guestOf = ({ watchers: { lanes }, serving }, client = "") => [...lanes.values()].find(({ id, subject }) =>
   !serving.has(id) && named({ informer: client }, nameOf(subject)));
 
-// hangsOn reports whether a listener belongs to the informer on stage. A listener of another informer is drawn among
-// the others, without a rail.
+// hangsOn reports whether a listener belongs to the informer on stage; any other is drawn without a rail.
 /** @param {{ informer: string }} scene @param {fold.Subject | undefined} listener */
 export const hangsOn = (scene, listener) =>
   (listener?.texts.ListenerAdded?.informer ?? scene.informer) === scene.informer;
@@ -60,8 +59,7 @@ export const hangsOn = (scene, listener) =>
 /** @param {string} listener */
 export const feeds = (listener) => listener.replace(/-handler$/, "");
 
-// placesOf returns the lanes of a resource by kind, with the number that have no room (hidden), and the watchers that
-// serve the informer.
+// placesOf returns the lanes of a resource by kind, with the number without room, and the informer's watchers.
 /** @param {Scene} scene @param {fold.Resource} res @returns {Places} */
 export function placesOf(scene, res) {
   const { informer } = scene;

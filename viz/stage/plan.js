@@ -161,8 +161,7 @@ export class Planner {
 
   // ---- hops
 
-  // plan returns the ways of records, oldest first, as one hop. res is the state before them, needed only if a token's
-  // place in its queue matters.
+  // plan returns the ways of records, oldest first, as one hop. res, the state before them, places tokens in queues.
   /** @param {probe.Record[]} list @param {fold.Resource} [res] @returns {Plan} */
   plan(list, res) {
     const ours = list.filter(this.here);
@@ -184,8 +183,7 @@ export class Planner {
     return { moves, ends: making.ends, seq: ours.at(-1)?.seq ?? 0, length, ms, t0: 0, t1: 0 };
   }
 
-  // launch runs a plan from t0 to t1. Its tokens reach the places of its records at t1, not before. folded is the seq
-  // of the last folded record.
+  // launch runs a plan from t0 to t1, when its tokens arrive. folded is the seq of the last folded record.
   /** @param {Plan} plan @param {number} t0 @param {number} t1 @param {number} folded */
   launch(plan, t0, t1, folded) {
     this.air = Object.assign(plan, { t0, t1 });
@@ -266,8 +264,7 @@ export class Planner {
     }));
   }
 
-  // ahead returns the ways of resting tokens to their next places: for each copy in from, the way that the coming
-  // records describe. Several copies may leave one place.
+  // ahead returns the ways of the tokens in from to their next places, which the coming records describe.
   /** @param {probe.Record[]} list @param {fold.Resource | undefined} res @param {Map<string, Move>} from */
   ahead(list, res, from) {
     const ways = [];

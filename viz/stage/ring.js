@@ -79,8 +79,7 @@ function showVersions(scene, ring) {
   });
 }
 
-// showPins marks the version that each client of a story has reached: at its cell, or before the oldest cell if that
-// version has left the ring.
+// showPins marks the version that each client of a story has reached, at its cell or before the oldest one.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
   const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0" && ring.capacity > 0);

@@ -209,7 +209,7 @@ function boxesOf({ root, view }, elements) {
 
 // ---- server half
 
-// hasEnded reports whether the newest Cacher of a resource has stopped; ended, whether it has and no other has started.
+// hasEnded: the newest Cacher of a resource has stopped. ended: besides, no other one has started.
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
@@ -314,8 +314,7 @@ function showDispatch(scene, res, watchers) {
 
 // ---- client half
 
-// informerOf returns the informer whose reflector, FIFO and indexer are drawn. The stage has room for one: that of the
-// subject that must be drawn.
+// informerOf returns the one informer that is drawn: that of the subject that must be drawn, if it has one.
 /** @param {Scene} scene @param {fold.Resource} res @returns {string} */
 function informerOf(scene, res) {
   const members = scene.story?.members ?? [];

@@ -1,6 +1,5 @@
-// The flow: the drawing of a stream that is too fast for tokens. The ways are those of tokens (routes.js), with stripes
-// that get wider and faster with the logarithm of the rate; the number beside a way is the exact count of the last
-// second.
+// The flow: the drawing of a stream that is too fast for tokens. Their ways (routes.js) have stripes that get wider and
+// faster with the logarithm of the rate, and beside them the exact count of the last second.
 
 /**
  * @typedef {import("./plan.js").Move} Move

@@ -1,8 +1,7 @@
-// Waits marks the queues at which a goroutine waits; the inspector shows why it waits. Goroutines are named at their
-// places: the ones that every event passes (roles) and, only while it is blocked, one beside the etcd3 watch or the
-// reflector (posts). Each station with a lock has a padlock on its border. The log records for each record whether the
-// lock was held: while time is stopped, the padlock is closed if the record at the cursor was reported under the
-// lock.
+// Waits marks the queues at which a goroutine waits; the inspector shows why. Goroutines are named at their places: the
+// ones that every event passes (roles) and, while it is blocked, one beside the etcd3 watch or the reflector (posts). A
+// station with a lock has a padlock: while time is stopped, it is closed if the record at the cursor was reported under
+// the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/texts.js";
@@ -65,8 +64,7 @@ export class Waits {
     this.marked = held;
   }
 
-  // showRole shows the wait of a glyph's goroutine. It is among the folded waits, under the points that the table lists
-  // for the goroutine's lane.
+  // showRole shows the wait of a glyph's goroutine. The table lists the points at which a lane waits.
   /** @param {HTMLElement} el @param {fold.Wait[]} waits @param {fold.State} state */
   showRole(el, waits, state) {
     const { scene } = this.stage;

@@ -162,8 +162,7 @@ export class Zoom {
     if (t === 1) this.settle();
   }
 
-  // scrollAlong keeps the token of a followed change in sight where the stage is higher than the window. It waits if
-  // the viewer has just scrolled.
+  // scrollAlong keeps the token of a followed change in sight on a high stage, unless the viewer has just scrolled.
   /** @param {number} y @param {number} now */
   scrollAlong(y, now) {
     if (now - this.touched < handsOff || now - this.scrolled < flight || this.sought.length > 0) return;

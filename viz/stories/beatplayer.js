@@ -78,8 +78,7 @@ export class BeatPlayer {
   /** @param {number} i */
   asks(i) { return Boolean(this.beats[i].question) && this.guesses[i] === undefined; }
 
-  // come fetches the records of the beat, and moves the cursor to one of its ends. It returns the range, or null if a
-  // newer action has replaced this one.
+  // come fetches the beat's records, and moves the cursor to one of its ends. It returns null if a newer action came.
   /** @param {() => boolean} current @param {"from" | "to"} end */
   async come(current, end) {
     this.turn("busy");

@@ -28,8 +28,7 @@ export class Hands {
     this.bind();
   }
 
-  // meant returns a hand's control, and the choice that the hand would make there: the button itself, or an option. A
-  // hand at rest chooses the next option.
+  // meant returns a hand's control, and what the hand chooses there: the button, or an option; at rest, the next one.
   /** @param {HTMLElement} el @returns {[Control?, Choice?]} */
   meant(el) {
     const { dataset: { hand, target, by } } = el;

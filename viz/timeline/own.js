@@ -1,6 +1,5 @@
-// The viewer's own changes: those that the page, its console and kubectl write. A commit names its request's record,
-// which names the agent. Own changes go first, one at a time, from the request to the return of the last handler of the
-// client on stage.
+// The viewer's own changes: by the page, its console and kubectl. A commit names its request's record, which names the
+// agent. Own changes go first, one at a time, up to the return of the last handler of the client on stage.
 
 import { objectKey } from "../log/fold.js";
 import { like } from "../log/query.js";

@@ -124,9 +124,8 @@ export class Pace {
     return one.told;
   }
 
-  // stars reports whether a record moves the viewer's first change on its way to the client on stage. The viewer sees
-  // its other copies leave the dispatcher; they land untold. Responses of others, and the viewer's next change, are
-  // told after it; any other change lands untold.
+  // stars reports whether a record moves the viewer's first change to the client on stage. Its other copies are seen to
+  // leave the dispatcher. Responses of others, and the viewer's next change, are told after it; the rest lands untold.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
     const { own } = this;

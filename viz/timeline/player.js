@@ -5,8 +5,7 @@
 // takes the due records hop by hop. An arrival (sent, appended, stored) travels first and is folded when it lands. A
 // departure (received, popped) is folded first and then travels. Any other record is folded at once. Due records are
 // those that have arrived; in a replay, those before the log's own clock; in a story, those up to its goal. pace.js
-// selects the changes to tell, and their speed. In a stream the cursor sweeps over the records, and the stage shows the
-// picture ten times a second.
+// selects the changes to tell, and their speed. In a stream the cursor sweeps over the records, ten pictures a second.
 
 import { departs, together } from "../stage/hops.js";
 import { Pace, changeOf } from "./pace.js";

@@ -1,5 +1,4 @@
-// The table: the records up to the cursor, in words, newest first. While the pointer or the focus is on the table, it
-// does not change.
+// The table: the records up to the cursor, in words, newest first. It does not change under the pointer or the focus.
 
 import { $, make, mark, pool, say } from "../dom/dom.js";
 import { cut } from "../lib/texts.js";
