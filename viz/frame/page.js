@@ -74,7 +74,6 @@ const resource = () => on.resource;
 const shown = () => on.shown;
 const running = () => on.source !== null; // whether a program is on stage
 const drawn = () => !frames.dirty; // whether the screen shows the state at the cursor
-// here reports whether a record is about the resource on stage.
 /** @param {{ resource?: string }} r */
 const here = (r) => (r.resource ?? "") === on.resource || (r.resource ?? "") === "";
 // called returns the name of a record's subject on stage; says returns the record's sentence.
@@ -108,18 +107,7 @@ const own = new Own({
   ...limits, here, station: stationOf, yours: (r) => yours(scene.places, stationOf(r), r.subject ?? ""),
 });
 const player = new Player(fold, {
-  own,
-  motion: {
-    travels: (r) => planner.travels(r), matches: follow.matches, under: (change) => planner.under(change),
-    plan: (list) => planner.plan(list, pictured()),
-    launch(plan, t0, t1, folded) {
-      planner.launch(plan, t0, t1, folded);
-      scene.stale = true; // etcd's revision may have grown
-    },
-    land: (plan) => motion.land(plan),
-    pass: (list) => planner.pass(list),
-  },
-  resource, applied, jumped, grounded: stand, froze, trouble,
+  own, motion: planner, resource, applied, jumped, grounded: stand, froze, trouble,
 }, new Tape(fold, null), newState());
 
 // ---- the parts, in the order in which they are called

@@ -45,6 +45,7 @@ export class Motion {
     this.canvas = canvas;
     this.scene = scene;
     this.planner = planner;
+    planner.landed = (plan) => this.landed(plan);
     this.sheet = newSheet(canvas);
     this.brush = new Brush(this.sheet.ctx, scene);
     this.flow = new Flow(planner);
@@ -79,13 +80,11 @@ export class Motion {
     this.stale = true;
   }
 
-  // land leaves trails behind the tokens of a plan that has ended.
+  // landed leaves trails behind the tokens of a plan that has ended.
   /** @param {import("./plan.js").Plan} plan */
-  land(plan) {
-    const { moves, t0, t1 } = plan;
+  landed({ moves, t0, t1 }) {
     const long = t1 ? moves.filter((move) => move.length >= 1) : [];
     this.trails.push(...long.map((move) => ({ ...move, t0, done: t1, t1: t1 + trailLasts })));
-    this.planner.land(plan);
     this.stale = true;
   }
 

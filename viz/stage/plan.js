@@ -16,6 +16,7 @@ import { brief, shapeOf, shortKey } from "./tokens.js";
  * @typedef {import("./ground.js").Layout & Scenery} Ground the part of the stage that a plan uses
  * @typedef {object} Scenery
  * @property {stage.Geometry} geometry
+ * @property {boolean} [stale] whether it has to be drawn again
  * @property {boolean} plain the first view: only one of several copies is drawn
  * @property {string} resource the resource on stage
  * @property {{ capacity: number, start: number, newest?: string, cells?: { rv: string, pos: number }[] }} ring
@@ -103,6 +104,8 @@ export class Planner {
     this.air = null; // the running plan
     /** @type {Making | null} */
     this.making = null;
+    /** @type {(plan: Plan) => void} */
+    this.landed = () => {}; // called when a plan has ended
   }
 
   /** @param {probe.Record} r */
@@ -187,6 +190,7 @@ export class Planner {
   /** @param {Plan} plan @param {number} t0 @param {number} t1 @param {number} folded */
   launch(plan, t0, t1, folded) {
     this.air = Object.assign(plan, { t0, t1 });
+    this.scene.stale = true; // etcd's revision may have grown
     for (const move of plan.moves) {
       move.departs &&= move.seq <= folded;
       this.tokens.delete(move.copy);
@@ -206,6 +210,7 @@ export class Planner {
   /** @param {Plan} plan */
   land(plan) {
     if (plan === this.air) this.air = null;
+    this.landed(plan);
     for (const move of plan.moves) {
       if (move.takes) this.drop(move.takes, move.order); // an earlier step may be reported later
       this.tokens.delete(move.copy);
@@ -255,7 +260,6 @@ export class Planner {
 
   get moves() { return this.air?.moves ?? []; }
 
-  // travelling returns the moving tokens, with coordinates in whole units.
   travelling() {
     const whole = (/** @type {Spot} */ at) => at.map(Math.round);
     return this.moves.map((m) => ({

@@ -15,7 +15,7 @@ import { Pace, changeOf } from "./pace.js";
  * @typedef {import("../log/tape.js").Tape} Tape
  * @typedef {import("./pace.js").Stage & Moves} Motion the moving part of the stage
  * @typedef {object} Moves
- * @property {(list: probe.Record[]) => Plan} plan
+ * @property {(list: probe.Record[], res: fold.Resource | undefined) => Plan} plan
  * @property {(plan: Plan, t0: number, t1: number, folded: number) => void} launch
  * @property {(plan: Plan) => void} land
  * @property {(list: probe.Record[]) => void} pass
@@ -94,7 +94,6 @@ export class Player {
     this.on.jumped();
   }
 
-  // forget forgets the waiting records, because the cursor moves elsewhere.
   forget() {
     this.came = [];
     this.beat.forget();
@@ -399,7 +398,7 @@ export class Player {
   // take begins a hop: its tokens set out, and land at its end. Departures are folded at once.
   /** @param {probe.Record[]} list */
   take(list) {
-    const plan = this.motion.plan(list);
+    const plan = this.motion.plan(list, this.state.resources[this.on.resource()]);
     const arriving = list.findIndex((r) => this.motion.travels(r) && !this.leaves(r));
     const left = plan.ms > 0 ? (arriving < 0 ? list.length : arriving) : 0;
     const arrives = list.some(({ point }) => point === "HandlerCalled") ? 3 : 1; // the last hop of the way takes longer
