@@ -27,7 +27,6 @@
           end(signal.reason);
           reader.error(signal.reason);
         });
-        // pull grants as many bytes as there is room for.
         const pull = () => {
           const more = reader.desiredSize - coming;
           coming += Math.max(0, more);
@@ -95,12 +94,10 @@
         }
       });
     });
-    try {
-      await Promise.all([ready, load(worker, site)]);
-    } catch (problem) {
+    await Promise.all([ready, load(worker, site)]).catch((problem) => {
       worker.terminate();
       throw problem;
-    }
+    });
     const wire = newWire(worker);
     globalThis.listwatchWire = wire;
     addEventListener("beforeunload", ask);

@@ -57,7 +57,7 @@ const kinds = {
 };
 
 /** @param {unknown} holds @param {string} [problem] @returns {asserts holds} */
-export function need(holds, problem = "this is no picture") {
+export function need(holds, problem = "the recording does not begin with a picture") {
   if (!holds) throw new Error(problem);
 }
 
@@ -152,7 +152,6 @@ function newest(list, n) {
   if (drop > 0) list.splice(0, drop);
 }
 
-// noteWait ends the waits that the point ends, and begins the one that it begins.
 /** @param {Infos} infos @param {fold.Resource} res @param {fold.Point} info @param {probe.Record} r */
 function noteWait(infos, res, info, r) {
   for (const begun of info.ends ?? []) endWait(res, infos.get(begun), r);
@@ -330,7 +329,6 @@ function forget(state, missing) {
   }
 }
 
-// applySpecial applies the records whose effect is not in the table of points.
 /** @param {Infos} infos @param {fold.Resource} res @param {fold.Point} info @param {probe.Record} r */
 function applySpecial(infos, res, info, r) {
   switch (info.name) {
@@ -369,7 +367,6 @@ function stop(infos, res) {
   }
 }
 
-// applyRing keeps the ring's two hands and the cells between them.
 /** @param {fold.Ring} ring @param {fold.Point} info @param {probe.Record} r */
 function applyRing(ring, info, r) {
   const rv = r.rv ?? "0";
