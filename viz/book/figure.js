@@ -51,7 +51,6 @@ export function newFigure({ player, scene, zoom }) {
 
   new ResizeObserver(look).observe(ground);
   return {
-    // ready is called when the recording is on the stage.
     ready() {
       when(window, "hashchange", show);
       show();

@@ -127,7 +127,6 @@
     }
   }
 
-  // begin shows the recorded pages, or runs the program if the address requests it.
   function begin() {
     const { body } = document;
     const query = new URLSearchParams(location.search);

@@ -9,10 +9,8 @@
 import { $, part, when } from "../dom/dom.js";
 
 const storage = "keys";
-// slides are the keys that move a focused slider.
 const slides = new Set(["Home", "End", "PageUp", "PageDown", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]);
 
-// bindKeys binds all keys, and returns a function for each key's action.
 /** @param {page.Keys[]} all @param {() => page.Guide | null | undefined} guide */
 export function bindKeys(all, guide) {
   const dialog = $("#keys-dialog", HTMLDialogElement);

@@ -24,7 +24,6 @@ const ways = {
   wire: { name: "the stream to", station: "wire", takers: "StreamWatcher.receive" },
 };
 
-// waitsFor maps a kind of wait to its object, in words.
 /** @type {{ [kind: string]: string }} */
 const waitsFor = {
   room: "room at the next one", taker: "the next one to take it", version: "a newer version",
@@ -36,7 +35,6 @@ const oldest = (waits) => waits.reduce((/** @type {fold.Wait | null} */ a, b) =>
 /** @param {string} names */
 const orAny = (names) => names.replaceAll(" ", " or ") || "any goroutine";
 
-// newWhy returns {why(res, queue, subject), chains(res, t, place, titles)} for the infos of a fold.
 /** @param {Infos} infos */
 export function newWhy(infos) {
   const points = [...infos.values()];
@@ -58,7 +56,6 @@ export function newWhy(infos) {
     return chain;
   }
 
-  // ends returns the station of a queue, and the goroutines that take from it.
   /** @param {string} queue */
   function ends(queue) {
     const here = points.filter((info) => info.queue === queue);

@@ -86,7 +86,6 @@ export async function* watch(url, signal) {
   }
 }
 
-// fileAt returns the content at an address of the program, as a File.
 /** @param {string} url @param {string} name */
 export async function fileAt(url, name) {
   return new File([await (await send("GET", url)).arrayBuffer()], name);

@@ -78,7 +78,6 @@ export function trace(fold, delta, state, records, here) {
   return { columns, arrows, lines: inOrder(columns.map(({ line }) => line)) };
 }
 
-// seers returns the subjects at which a record's change may be seen again.
 /** @param {probe.Record} r @param {fold.Resource} res */
 function seers({ point, subject = "" }, res) {
   return point === "FrameWritten" ? namesOf(res.subjects[subject]) : [point === "TxnCommitted" ? "" : subject];

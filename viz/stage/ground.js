@@ -49,7 +49,6 @@ export function nearest(boxes, [x, y]) {
   return all.reduce((a, b) => (off(b) < off(a) ? b : a));
 }
 
-// placed maps a point of a way to the layout.
 /** @param {Layout} layout @param {Point} point @returns {Point} */
 export const placed = ({ place }, [x, y, how]) => (how ? [...place([x, y]), how] : place([x, y]));
 
@@ -108,7 +107,6 @@ export function seat(g, ring, turn, depth) {
   return atTurn(g, from + (g.out - from) * depth, turn);
 }
 
-// ringSpot returns the spot of a token at a position of the ring.
 /** @param {Geometry["ring"]} g @param {Places} ring @param {number} pos */
 export function ringSpot(g, ring, pos) {
   const depth = ring.capacity <= few ? 1.3 : 0.5; // beside the cell if the cell shows its version

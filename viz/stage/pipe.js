@@ -72,7 +72,6 @@ export function showShelf(scene, name, shelf) {
   });
 }
 
-// showRow shows an object, or the number of objects without a row.
 /**
  * @param {Scene} scene @param {HTMLElement} row
  * @param {{ object: fold.Row | null, rest: number, box: stage.Box }} what
@@ -99,7 +98,6 @@ function call(el, name, version) {
   el.replaceChildren(its, svg("tspan", { class: "turn" }, turn));
 }
 
-// nameOf describes a queue in words, with its owner.
 /** @param {Element} el @param {number} len @param {number} cap */
 function nameOf(el, len, cap) {
   const name = `${el.closest(".lane")?.lane?.id ?? ""} ${el.dataset.queue}`.trim();

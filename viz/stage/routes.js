@@ -201,7 +201,6 @@ export class Router {
     return this.plan.where(inside(r)) ? [[a.indexer, this.turns["processor-in"], ...way], look] : [way, look];
   }
 
-  // leave takes the tokens at some stations off the stage.
   /** @param {probe.Station[]} stations */
   leave(...stations) {
     for (const t of this.plan.tokens.values()) {

@@ -96,6 +96,5 @@ export class Flow {
   }
 }
 
-// short formats a rate in at most 7 characters.
 /** @param {number} n */
 const short = (n) => (n < 1000 ? `${n}/s` : `${(n / 1000).toFixed(n < 10000 ? 1 : 0)}k/s`);

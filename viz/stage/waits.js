@@ -16,7 +16,6 @@ import { milliseconds } from "../lib/texts.js";
 
 const grace = 250; // ms that a goroutine waits before its wait is shown: a short hand-over is not a stop
 
-// states has the icon and the words for a goroutine, by the kind of its wait.
 /** @type {{ [kind: string]: [icon: string, words: string] }} */
 const states = {
   room: ["⇥", "waits for room"], taker: ["⇥", "waits for a receiver"],

@@ -63,7 +63,6 @@ export class Zoom {
     return { x: (scene.width - w) / 2, y: (scene.height - h) / 2, w, h };
   }
 
-  // viewOf returns the view of a box with its surroundings.
   /** @param {Box} box @param {number} [least] @returns {View} */
   viewOf(box, least = 0) {
     const { whole, ratio } = this;
@@ -187,7 +186,6 @@ export class Zoom {
     this.motion.stale = true;
   }
 
-  // cuts reports whether the view's edge cuts through a station or its texts.
   /** @param {probe.Station} name */
   cuts(name) {
     const { to } = this;

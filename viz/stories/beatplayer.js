@@ -99,7 +99,6 @@ export class BeatPlayer {
     });
   }
 
-  // begin plays the beat, or shows its end at once.
   begin(atOnce = false) {
     return this.doing(async (current) => {
       const range = (atOnce && this.range) || await this.come(current, "from");
@@ -112,7 +111,6 @@ export class BeatPlayer {
     });
   }
 
-  // next begins the beat, hurries it, or turns to the following beat, which waits if it has a question.
   next() {
     const [{ phase }, i] = [this, this.beat + 1];
     if (["ready", "away", "plays"].includes(phase)) return this.begin(phase === "plays");
@@ -121,7 +119,6 @@ export class BeatPlayer {
     return this.open(i, this.auto ? lead : this.asks(i) ? Infinity : this.still ? 0 : Math.min(byHand, lead));
   }
 
-  // back turns to the end of the previous beat.
   back() {
     this.auto = false;
     if (this.beat === 0) return this.open(0, Infinity, Boolean(this.range));
@@ -141,7 +138,6 @@ export class BeatPlayer {
     this.on.changed();
   }
 
-  // guess takes the viewer's answer to the beat's question, and begins the beat.
   /** @param {number} i */
   guess(i) {
     const answers = this.beats[this.beat].question?.answers ?? [];

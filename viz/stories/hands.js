@@ -65,7 +65,6 @@ export class Hands {
     for (const each of [before, el]) if (each) this.show(each);
   }
 
-  // act turns a hand's knob, unless the hand was moved back.
   /** @param {HTMLElement} el */
   act(el) {
     const [control, choice] = this.meant(el);

@@ -96,7 +96,6 @@ export class Hold {
     put($("#world-clock"), "aria-expanded", String(on));
   }
 
-  // showGate writes how many goroutines are at a gate, and the first object's name.
   /** @param {HTMLElement} glyph @param {Answer} status */
   showGate(glyph, { held, gates, opened, waiting }) {
     const { follow } = this.stage;

@@ -44,7 +44,6 @@ export class Own {
     this.clear();
   }
 
-  // clear forgets the moving changes when the page turns to another moment.
   clear() {
     /** @type {Change[]} */
     this.queue = []; // changes that have not arrived

@@ -62,7 +62,6 @@ export class Pace {
     this.loud = 0; // when the rate was last near a stream's
   }
 
-  // forget forgets the waiting changes, because the cursor moves elsewhere.
   forget() {
     this.changes.clear();
     this.asked.clear();
