@@ -7,19 +7,10 @@ import { squeeze } from "../lib/texts.js";
 export const sans = 'Inter, "JetBrains Mono", system-ui, sans-serif';
 
 const precise = "geometricPrecision"; // the same as in fonts.css
+/** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
+const context = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 const pen = context(new OffscreenCanvas(1, 1)); // only for measuring
 pen.textRendering = precise;
-
-/**
- * @overload @param {HTMLCanvasElement} canvas @returns {CanvasRenderingContext2D}
- * @overload @param {OffscreenCanvas} canvas @returns {OffscreenCanvasRenderingContext2D}
- * @param {HTMLCanvasElement | OffscreenCanvas} canvas
- */
-function context(canvas) {
-  const ctx = canvas.getContext("2d");
-  if (!ctx) throw new Error("this browser draws nothing");
-  return /** @type {CanvasRenderingContext2D} */ (ctx);
-}
 
 /** @param {string[]} names @returns {{ [name: string]: string }} */
 export function inks(...names) {

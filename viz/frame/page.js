@@ -130,7 +130,7 @@ const controls = new Controls({ scene, follow, resource, held });
 const status = new Status({ player, connection: () => on.connection, program: running, held });
 const visit = new Visit({
   player, follow, timeline, fold, shown, program: running, figure: () => figure.ready, again: () => first.again(),
-  notice, tell, trouble: complain, leave, reopen: () => feed.reopen(), switched,
+  notice, tell, trouble: complain, leave, reopen: () => feed.begin(), switched,
 });
 const appearance = newAppearance({ player, scene, resource, setResource, restyle });
 const actions = new Actions({ player, follow, scene, timeline, resource, tell, escape });
@@ -156,7 +156,7 @@ const crowd = newCrowd(scene, {
     if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // closed watcher
   },
 });
-const ownBar = new OwnBar({ player, follow, scene, planner, infos, setResource, begins: () => first.leave() });
+const ownBar = new OwnBar({ player, follow, scene, planner, infos, setResource, begins: () => first.escape() });
 const first = new Welcome({ player, scene, here });
 parts.push(crowd, timeline, sentenceBar, table, banner, controls, status, visit, appearance, actions, figure, hold,
   knobs, scenarios, promises, lens, presenter, spacetime, zoom, inspector, waits, first, ownBar);
@@ -305,7 +305,7 @@ function trouble(problem) {
 
 /** @param {string} recording */
 function leave(recording) {
-  feed.close();
+  feed.end();
   waiting.length = 0;
   Object.assign(on, { source: null, shown: { log: "", recording }, connection: "live" });
 }
@@ -348,7 +348,7 @@ function look() {
   if (document.hidden && !hold.keeps) feed.end();
 }
 
-when(document, "visibilitychange", () => (document.hidden ? look() : feed.begin()));
+when(document, "visibilitychange", () => (document.hidden ? look() : dataset.laid || feed.begin()));
 when(window, "pagehide", () => feed.end());
 setInterval(() => feed.check(), 1000);
 if (!dataset.take && !document.hidden) feed.begin();

@@ -18,7 +18,7 @@ export class Status {
   }
 
   draw() {
-    const { player, held } = this.stage;
+    const { player, connection, program, held } = this.stage;
     const mode = player.recording || player.mode === "playing" ? "replay" : player.mode === "live" && held()
       ? "held" : player.mode;
     put(document.body, "data-mode", mode);
@@ -28,12 +28,6 @@ export class Status {
     say($("#cursor"), `record ${player.mode === "live" ? document.body.dataset.seq : player.target()}`);
     say($("#behind"), player.recording ? ` of ${player.head}` : player.behind() === 0 ? " · newest" : "");
     say($("#level"), player.beat.stream ? "as a stream" : "each change travels");
-    this.showMode(mode, frozen);
-  }
-
-  /** @param {string} mode @param {boolean} frozen */
-  showMode(mode, frozen) {
-    const { player, connection, program } = this.stage;
     const state = connection();
     const broken = state !== "live" && !(player.recording && !program());
     put($("#mode"), "data-state", broken ? state : mode);

@@ -19,18 +19,12 @@ export class Welcome {
     this.stage = stage;
     for (const el of parts(document, "[data-here]")) say(el, (el.dataset.here ?? "").replace("HERE", location.origin));
     $("#first").inert = false;
-    if (this.on) this.show();
+    if (!this.on) return;
+    stage.player.beat.single = true;
+    $("#tour-start").focus({ preventScroll: true });
   }
 
   get on() { return Boolean(root.dataset.first); }
-
-  show() {
-    const { scene, player } = this.stage;
-    root.dataset.first = "asks";
-    scene.relay();
-    player.beat.single = true;
-    $("#tour-start").focus({ preventScroll: true });
-  }
 
   // again replays the newest change that created an object, so that a new viewer need not wait for the next one.
   async again() {
@@ -42,20 +36,17 @@ export class Welcome {
     if (begun && this.on && await player.seek(begun.seq - 1, "live")) player.awaitRest();
   }
 
-  leave() {
+  escape() {
     if (!this.on) return false;
     const { scene, player } = this.stage;
     delete root.dataset.first;
     player.beat.single = false;
     localStorage.setItem("first", "seen");
     scene.relay();
-    scene.stale = true;
     return true;
   }
 
-  escape() { return this.leave(); }
-
   draw() {
-    if (document.body.dataset.story) this.leave();
+    if (document.body.dataset.story) this.escape();
   }
 }

@@ -37,7 +37,6 @@ export class Feed {
     this.source = null; // aborts the current list or stream
     this.heard = 0; // when the last message came; 0 if none has
     this.retry = 0;
-    this.closed = false;
     /** @type {{ seq: number, log: string } | null} */
     this.at = null; // the newest message's seq, and the log; null before the list
     this.follows = ""; // the answer of on.follows() when the stream was opened
@@ -45,7 +44,7 @@ export class Feed {
 
   begin() {
     this.at = null;
-    if (!this.closed) this.read();
+    this.read();
   }
 
   // read lists the log if necessary, then reads the records that follow, until read is called again or the feed ends.
@@ -97,16 +96,5 @@ export class Feed {
 
   check() {
     if (this.source && this.heard > 0 && performance.now() - this.heard > silence) this.on.state("silent");
-  }
-
-  // close ends the feed because something else is shown; reopen begins again.
-  close() {
-    this.closed = true;
-    this.end();
-  }
-
-  reopen() {
-    this.closed = false;
-    this.begin();
   }
 }

@@ -170,7 +170,7 @@ export class Motion {
     if (state.stream && !single && !this.stale && now - this.drawnAt < flowPeriod) return;
     this.nexts = stands && !state.stream ? this.ahead(...state.coming()) : [];
     [this.drawnAt, this.painted, this.stale] = [now, moves, false];
-    this.brush.clean();
+    this.brush.labels = [];
     const tokens = [...this.speech(now, state), ...this.tokens(now, state)]; // a token is above the sentence
     const dotted = this.nexts.map((way) => this.stretch(way, way.done, way.length));
     const ways = [...this.tails(now, faded), ...dotted].filter((each) => each !== null);

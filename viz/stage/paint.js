@@ -35,8 +35,6 @@ export class Brush {
     this.labels = []; // the places of names in this frame, so that none covers another
   }
 
-  clean() { this.labels = []; }
-
   restyle() {
     this.colours = inks("moving", "delivered", "anomaly", "stored", "on-token", "ink", "panel", "followed");
   }
