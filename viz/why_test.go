@@ -20,7 +20,7 @@ func newWhy(t *testing.T, records []probe.Record) *engine {
 		records[i].Resource = "pods"
 	}
 	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js",
-		"state": "inspector/state.js", "query": "log/query.js"})
+		"query": "log/query.js"})
 	log, _ := newLog()
 	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
@@ -160,9 +160,9 @@ func TestHowAPlaceStandsIsRead(t *testing.T) {
 		{`{ station: "handler", queue: "", subject: "" }`, ""},
 	} {
 		got := run[string](t, w, `(() => {
-			const place = `+test.place+`, query = page.state.meant(fold.infos, "pods", place);
+			const place = `+test.place+`, query = page.why.meant(fold.infos, "pods", place);
 			const about = (r) => page.query.matches(query, r, fold.infos.get(r.point));
-			return page.state.stateOf(pods, place, { input: "input", result: "result" }, about)
+			return page.why.stateOf(pods, place, { input: "input", result: "result" }, about)
 				.map(({ title, rows }) => title + ": " + rows.map((row) => row.join(" ")).join(", ")).join("\n");
 		})()`)
 		assert.True(t, strings.Contains(got, test.want) && (got == "") == (test.want == ""), "%s: got %s, want %s",

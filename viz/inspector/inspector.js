@@ -7,13 +7,12 @@
 import { $, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";
 import { matches } from "../log/query.js";
-import { meant, stateOf } from "./state.js";
-import { newWhy } from "./why.js";
+import { meant, newWhy, stateOf } from "./why.js";
 
 const renewal = 700; // ms between two loads of the same leaf while records arrive
 
 /**
- * @typedef {import("./state.js").Place} Place
+ * @typedef {import("./why.js").Place} Place
  * @typedef {{ point?: string }} Extra
  * @typedef {object} Stage
  * @property {page.Player} player
@@ -58,9 +57,9 @@ export class Inspector {
   /** @param {Place} place */
   goTo(place) {
     this.place = place;
-    if (place.station === "watcher" && place.subject) this.stage.scene.open(place.subject);
+    const { scene, scene: { geometry } } = this.stage;
+    if (place.station === "watcher" && place.subject) Object.assign(scene, { front: place.subject, stale: true });
     put(document.body, "data-inspecting", place.station);
-    const { geometry } = this.stage.scene;
     mark(this.panel, "left", geometry.boxes[place.station].X > geometry.width * 0.55);
   }
 
