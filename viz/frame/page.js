@@ -202,15 +202,11 @@ async function begin(answer) {
   if (!line) return;
   player.oldest = line.oldest;
   timeline.index(line);
-  await recent();
-  if (arrives) visit.arrive(recorded);
-}
-
-// recent fetches the records before the first picture, because the next record may be a long time away.
-async function recent() {
+  // The next record may be a long time away, so the table begins with those before the first picture.
   const [from, to] = [Math.max(player.oldest + 1, player.cursor - recently), player.cursor + 1];
-  await player.tape.load(from, to).catch(() => {}); // without these records, the table begins with the next ones
+  await player.tape.load(from, to).catch(() => {});
   if (!player.moved) table.jumped();
+  if (arrives) visit.arrive(recorded);
 }
 
 function flush() {

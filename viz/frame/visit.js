@@ -1,8 +1,8 @@
 // Visits: links to a moment, and recordings dropped onto the page.
 
 import { $, copied, make, put, when } from "../dom/dom.js";
-import { fileAt, program, refusal, take } from "../lib/api.js";
-import { linkTo, misfit, readLink, readRecording } from "../log/recording.js";
+import { fileAt, program, queryOf, refusal, take } from "../lib/api.js";
+import { misfit, readLink, readRecording } from "../log/recording.js";
 import { Tape } from "../log/tape.js";
 
 /**
@@ -63,7 +63,8 @@ export class Visit {
     if (!story && !this.stage.program() && !shown().recording) {
       return notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     }
-    const here = story ? location.search : linkTo({ ...shown(), cursor, follow });
+    const { key, rv } = follow;
+    const here = story ? location.search : `#${queryOf({ ...shown(), at: cursor, key, rv })}`;
     window.history.replaceState(null, "", here);
     tell((await copied(location.href)) ? "link copied" : "the link is in the address bar");
   }

@@ -1,7 +1,7 @@
 // Recordings: files dropped onto the page, which reads them itself. A file is gzipped lines of JSON: a header, then one
 // record on each line (internal/observe/recording). The same limits apply, since the page keeps all of it in memory.
 
-import { queryOf, refusal, split } from "../lib/api.js";
+import { refusal, split } from "../lib/api.js";
 import { bound, boundAs, complete, isCount, isVersion, need, newState } from "./fold.js";
 
 /**
@@ -180,13 +180,6 @@ async function hashOf(bytes) {
   if (!globalThis.crypto?.subtle) return "";
   const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(sum.slice(0, 8), (b) => b.toString(16).padStart(2, "0")).join("");
-}
-
-// linkTo returns the part of an address that names a moment: the log or recording, the cursor, and the followed object.
-/** @param {{ log: string, recording: string, cursor: number, follow: { key: string, rv: string } }} to */
-export function linkTo({ log, recording, cursor, follow }) {
-  const { key, rv } = follow;
-  return `#${queryOf({ ...(recording ? { recording } : { log }), at: cursor, key, rv })}`;
 }
 
 /** @param {string} hash @returns {Link | null} */

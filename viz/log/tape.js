@@ -124,12 +124,8 @@ export class Tape {
 }
 
 /** @param {string} log @param {number} room @returns {Source} */
-export function serverSource(log, room) {
-  /** @param {string} path */
-  const ask = (path) => get(`${path}&${queryOf({ log })}`);
-  return {
-    room,
-    keyframe: (at) => ask(`/viz/keyframe?at=${at}`),
-    records: (from, to) => ask(`/viz/records?from=${from}&to=${to}`),
-  };
-}
+export const serverSource = (log, room) => ({
+  room,
+  keyframe: (at) => get(`/viz/keyframe?${queryOf({ at, log })}`),
+  records: (from, to) => get(`/viz/records?${queryOf({ from, to, log })}`),
+});

@@ -16,7 +16,6 @@ import { showRing } from "./ring.js";
  * @typedef {import("./storyview.js").StoryView} StoryView
  */
 
-const narrow = "(max-width: 700px)";
 // shut maps a level of detail to the stations that it does not draw; tokens still pass through their places.
 /** @type {{ [level: string]: Set<string> }} */
 const shut = { boxes: new Set("etcd3 server-reflector store incoming dispatch processor listener".split(" ")) };
@@ -72,7 +71,7 @@ export class Scene {
     this.detail = "boxes"; // the level of detail after the first view: "boxes" or "all"
     /** @type {Set<string>} */
     this.opened = new Set(); // stations that the viewer has opened
-    this.asked = matchMedia(narrow);
+    this.asked = matchMedia("(max-width: 700px)");
     this.lay();
   }
 
@@ -116,12 +115,6 @@ export class Scene {
   changed(state, resource) {
     this.newest = { state, resource };
     this.placed = null;
-  }
-
-  /** @param {string} id */
-  open(id) {
-    this.front = id;
-    this.stale = true;
   }
 
   get places() { return (this.placed ??= this.settle()); }
