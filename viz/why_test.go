@@ -121,13 +121,13 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 		"full": {alone, `{station: "incoming"}`, "incoming of cacher 3/3: cacher.dispatchEvents takes from it"},
 		"held up by a client": {append(alone, append(stalled(),
 			rec(probe.IncomingBlocked, "cacher", "ADDED", "e", 11))...), `{station: "incoming"}`,
-			"incoming of cacher 3/3: cacher.dispatchEvents has waited 4.00 ms for room at the next one (c), input of w3 " +
-				"0/0: cacheWatcher.processInterval has waited 5.00 ms for room at the next one (b), result of w3 0/10: " +
-				"handlers.WatchServer has waited 8.00 ms for its client to read (a)"},
+			"incoming of cacher 3/3: cacher.dispatchEvents has waited 4.00 ms for room at the next one (c), input of " +
+				"w3 0/0: cacheWatcher.processInterval has waited 5.00 ms for room at the next one (b), result of w3 " +
+				"0/10: handlers.WatchServer has waited 8.00 ms for its client to read (a)"},
 		"the queue that was chosen": {stalled(), `{station: "watcher", queue: "input", subject: "w4"}`, ""},
 		"a slow handler": {append([]probe.Record{rec(probe.ListenerAdded, "observer", "", "", 0)}, busy...),
-			`{station: "listener"}`, "pending of observer 1/1024: processorListener.pop has waited 1.00 ms for its own " +
-				"code to return (default/a)"},
+			`{station: "listener"}`, "pending of observer 1/1024: processorListener.pop has waited 1.00 ms for its " +
+				"own code to return (default/a)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newWhy(t, test.records)

@@ -27,7 +27,10 @@ const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value])
 });
 
 // meant returns a query for the records about a place and a resource; for a queue, the records that change it.
-/** @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place @returns {probe.Query} */
+/**
+ * @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place
+ * @returns {probe.Query}
+ */
 export function meant(infos, resource, { station, queue, subject }) {
   const points = [...infos].filter(([, info]) => info.queue === queue).map(([, info]) => info.name);
   return { resource: `|${resource}`, subject, ...(queue ? { points } : { station }) };

@@ -94,8 +94,8 @@ export function showWatchers(scene, res) {
   showCrowd(scene, res);
 }
 
-// unread returns by how many versions a watcher's client is behind the events that the server has written to it, as far
-// as the log shows: only our own clients report what they read.
+// unread returns by how many versions a watcher's client is behind what the server has written to it, as far as the log
+// has it: only our own clients report what they read.
 /** @param {fold.Resource} res @param {fold.Subject} watcher */
 function unread({ subjects }, watcher) {
   const name = nameOf(watcher);

@@ -70,10 +70,8 @@ export class Scenarios {
     panel.replaceChildren(...elementOf(story.panel).children);
     const link = part(this.dialog, `[data-story="${story.id}"] a`); // links to the book's place
     put($("#story-chapter"), "href", link.getAttribute("href"));
-    for (const [name, value] of Object.entries(
-      { story: story.id, beats: story.beats.length, unfolds: story.unfolds })) {
-      put(document.body, `data-${name}`, value || null);
-    }
+    const about = { story: story.id, beats: story.beats.length, unfolds: story.unfolds };
+    for (const [name, value] of Object.entries(about)) put(document.body, `data-${name}`, value || null);
     await beatPlayer.open(at, Infinity, !live);
     if (played) beatPlayer.next();
   }

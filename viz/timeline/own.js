@@ -94,8 +94,8 @@ export class Own {
     demos.delete(key);
     /** @type {Change} */
     const own = { change, key, rv, resource: r.resource ?? "", seq: request.seq, t: request.t, state: "waits", ms: 0,
-      came: new Map([request, r].map((each) => [who.station(each), each.t])), left: 0, handed: false,
-      began: 0, went: 0 };
+      left: 0, handed: false, began: 0, went: 0,
+      came: new Map([request, r].map((each) => [who.station(each), each.t])) };
     if (!who.here(r)) this.elsewhere = Object.assign(own, { state: "elsewhere" });
     else if (queue.length >= most) this.summed.add(change);
     else queue.push(own);

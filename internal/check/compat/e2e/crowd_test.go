@@ -60,8 +60,8 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	assert.True(t, n >= before && n < many+10, "%d dots", n)
 	p.is(t, "true", "most clients have no lane in the document", `$$("[data-watcher]").length <= 32`)
 	p.is(t, fmt.Sprintf("%d clients: all keep up", n), "the strip says", `$text("[data-text='crowd.says']")`)
-	p.run(t, `(({ scene }) => Object.assign(scene, { front: scene.crowd.dots[500][0], stale: true }))(listwatch.stage)`)
-	p.until(t, `listwatch.player.state.resources.pods.subjects[listwatch.stage.scene.front].counts.WatcherLookedAt === 1`)
+	p.run(t, `({ scene } = listwatch.stage); Object.assign(scene, { front: scene.crowd.dots[500][0], stale: true })`)
+	p.until(t, `listwatch.state.resources.pods.subjects[scene.front].counts.WatcherLookedAt === 1`)
 
 	wide := strings.Repeat("·", 20_000)
 	until := func(point string) { // checks the log: the page may show the record later
