@@ -77,7 +77,7 @@ export function showCrowd(scene, res) {
   const el = part(scene.root, "#crowd");
   const all = withClosed(scene);
   const visible = all.length > room;
-  const shown = all.slice(0, most); // few are counted, too
+  const shown = all.slice(0, most); // even a small crowd is counted
   const { columns, w, h } = gridOf(shown.length, box);
   const gap = Math.min(1, w / 4);
   /** @type {{ [look in Look | "pulse"]: string }} */

@@ -296,7 +296,7 @@ export const routes = {
     }
   },
   DispatchFinished: (s, r) => s.plan.end(copy(r)),
-  InputReceived(s, r) { // the watcher skips what its client already has, without a record
+  InputReceived(s, r) { // the watcher skips events that its client already has, and reports nothing
     const { began = "0" } = s.laneOf("watchers", r)?.subject ?? {};
     s.taken("watchers", r, "input", [s.g.stops.process, s.g.laneAxis], { ends: !laterRV(r.rv ?? "0", began) });
   },
@@ -324,7 +324,7 @@ export const routes = {
   },
   FIFOAdded(s, r) {
     if (s.stored(r)) s.go(inside(r), [s.a.reflector, s.inlet("fifo"), s.cell(r, "fifo")]);
-    else if (s.drawn(r)) s.leave("reflector"); // together with all it has received
+    else if (s.drawn(r)) s.leave("reflector"); // takes away all tokens that the reflector has received
   },
   FIFOPopped(s, r) {
     if (!s.stored(r)) return;

@@ -80,7 +80,7 @@ class Heard {
     this.ended = false; // whether a server has ended
     this.syncs = 0; // the number of resyncs
     /** @type {Map<string, string[]>} */
-    this.held = new Map(); // by reflector: the pods that it has received, or "" before them for a list
+    this.held = new Map(); // by reflector: the pods that it has received, after "" if they came in a list
     /** @type {Map<number | undefined, string>} */
     this.agents = new Map(); // by a request's record: its client
     /** @type {{ by: string, kind: string, rv: string }[]} */
