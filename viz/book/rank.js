@@ -11,8 +11,9 @@ const inPage = 1.5;
 const inSource = 0.6; // the weight of a line of source, relative to text
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.6; // BM25's b: the penalty for long places
-const empty = new Set(("a an and any are as at be by can could do does for from had has have how i if in is it its " +
-  "my not of on or so than that the then this to was were what when where which who why will with you").split(" "));
+const empty = new Set(("a after am an and any are as at be but by can could did do does for from get gets got had " +
+  "has have how i if in is it its just me my no not of on only or right should so than that the their then there this " +
+  "to use want was were what when where which while who why will with would you").split(" "));
 
 // stemOf removes a word's ending: "cached", "caching" and "cache" have one stem.
 /** @param {string} word */
@@ -36,8 +37,8 @@ const bare = (text) => wordsOf(text).join(" ").toLowerCase();
 function placeOf(row) {
   const [, page, heading, words] = row;
   const counts = new Map();
-  for (const { text, worth } of [{ text: heading, worth: inHeading }, { text: page, worth: inPage },
-    { text: words, worth: 1 }]) {
+  for (const { text, worth } of [{ text: heading.replace(/\(\d+ \w+\)/, ""), worth: inHeading },
+    { text: page, worth: inPage }, { text: words, worth: 1 }]) {
     for (const stem of stems(wordsOf(text))) counts.set(stem, (counts.get(stem) ?? 0) + worth);
   }
   return { row, counts, size: stems(wordsOf(`${heading} ${words}`)).length + 10 };
