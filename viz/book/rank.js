@@ -12,8 +12,8 @@ const inSource = 0.6; // the weight of a line of source, relative to text
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.6; // BM25's b: the penalty for long places
 const empty = new Set(("a after am an and any are as at be but by can could did do does for from get gets got had " +
-  "has have how i if in is it its just me my no not of on only or right should so than that the their then there this " +
-  "to use want was were what when where which while who why will with would you").split(" "));
+  "has have how i if in is it its just me my no not of on only or right should so than that the their then there " +
+  "this to use want was were what when where which while who why will with would you").split(" "));
 
 // stemOf removes a word's ending: "cached", "caching" and "cache" have one stem.
 /** @param {string} word */
