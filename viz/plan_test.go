@@ -20,7 +20,7 @@ const crowd = `
 		texts: { WireOpened: { agent: "client-" + (n - i) + "/1.0" } },
 	})])) });
 	var scene = {
-		informer: "informer", story: null,
+		informer: "informer", story: null, closed: new Map(),
 		geometry: { lane: { height: 37, room: 5 }, listen: { height: 41, room: 4 },
 			boxes: { watcher: { X: 970, Y: 62 }, listener: { X: 352, Y: 332 }, handler: { X: 240, Y: 332 },
 				workqueue: { X: 52, Y: 332 } } },
@@ -39,6 +39,23 @@ func TestAThousandLanesArePlacedInOneGo(t *testing.T) {
 		.map(({ id, index, shown, at }) => [id, index, shown, at].join(" ")).join(", ") + "; " + hidden
 		)(page.places.placesOf(scene, picture(12)))`)
 	assert.Equal(t, "w11 0 true 970,210, w10 1 true 970,173, w9 2 true 970,136; 8", got, "the first is the lowest")
+}
+
+// TestAnEvictedWatcherKeepsItsPlace: its lane and its dot stay where they were; the client's next lane comes before it.
+func TestAnEvictedWatcherKeepsItsPlace(t *testing.T) {
+	e := newEngine(t, map[string]string{"places": "stage/places.js"})
+	run[bool](t, e, crowd)
+	got := run[string](t, e, `
+		var { subjects } = picture(3), subject = { ...subjects.w1, counts: { WatcherForced: 1 } };
+		var told = ({ watchers, crowd, n }) => [[...watchers.lanes.keys()], crowd.map(([id]) => id), n].join(" ");
+		var places = () => told(page.places.placesOf(scene, { subjects }));
+		var open = places();
+		delete subjects.w1;
+		scene.closed.set("w1", { subject });
+		var closed = places();
+		subjects.w3 = { ...subject, opened: 4, counts: {} };
+		[open, closed, places()].join("; ")`)
+	assert.Equal(t, "w2,w1,w0 w0,w1,w2 3; w2,w1,w0 w0,w1,w2 2; w2,w3,w1,w0 w0,w1,w2,w3 3", got)
 }
 
 // planned is a stage with a lane for each of some clients. It plans the ways of records, each with its ends and name.

@@ -108,7 +108,7 @@ const shelfOf = (res, name) => (res.shelves[name] ??= complete(undefined, shelf)
 /** @param {fold.Subject} subject @param {string} name @returns {fold.Queue} */
 const queueOf = (subject, name) => (subject.queues[name] ??= complete(undefined, queue));
 /** @param {string} kind @param {number} opened @param {string} [began] @returns {fold.Subject} */
-const newSubject = (kind, opened, began) => complete({ kind, opened, began }, subject);
+export const newSubject = (kind, opened, began) => complete({ kind, opened, began }, subject);
 
 // shelfName returns the name of a subject's store at a station: a resource may have several informers.
 /** @param {probe.Station} station @param {string} [subject] */

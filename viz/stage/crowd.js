@@ -1,24 +1,28 @@
 // The crowd: from the sixth watcher on, a strip of dots, one for each client, in order of arrival. The dot is at the
 // bottom of its cell if the client's channels are empty, and at the top if one is full. A mark behind the dot shows
 // that the client got the dispatcher's last change. If a watcher does not report every event, the page derives this
-// from the dispatcher's record and the watcher's selectors.
+// from the dispatcher's record and the watcher's selectors. An evicted watcher keeps its dot and its lane for a while.
 
-import { label, mark, part, put, when } from "../dom/dom.js";
+import { $, label, mark, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";
+import { newSubject } from "../log/fold.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {import("./places.js").Entry} Entry
- * @typedef {[id: string, subject: fold.Subject | null]} Dot null if closed
+ * @typedef {{ t: number, since: number, at: number, subject: fold.Subject }} Closed an evicted watcher's last state,
+ *   and the log's times when it was evicted and when its client last read; at: t by the stage's clock
  * @typedef {"waiting" | "some" | "full" | "closed" | "again"} Look of a dot; again: its client listed after a 410
  * @typedef {{ columns: number, rows: number, w: number, h: number }} Grid
- * @typedef {{ n: number, full: number, closed: number, waiting: number, dots: Dot[] }} Crowd
+ * @typedef {{ n: number, full: number, closed: number, waiting: number, dots: Entry[] }} Crowd
  */
 
 const most = 5000; // clients; the log has the fill of at most this many
 const widest = 8; // the most units of a dot's width
-const lasts = 4e9; // ns of log time that the dot of a closed watcher stays
+const lasts = 4e9; // ns of log time, and ms of the stage's clock, that a closed watcher stays
+const stays = 8000;
 const lately = 600; // the number of records searched for closed watchers
+const before = 8192; // the number of records searched for what a closed watcher's client read last
 /** @type {Look[]} */
 const looks = ["waiting", "some", "full", "closed", "again"];
 
@@ -56,26 +60,12 @@ function got({ fill, opened, rv, counts, texts }, last) {
   return fill ? !fields && last.key.startsWith(prefix) : counts.InputSent !== undefined && rv === last.rv;
 }
 
-/** @param {string} id */
-const numberOf = (id) => Number(id.replace(/\D/g, ""));
-
-// withClosed returns the crowd with recently closed watchers in their old places, because watchers' numbers only grow.
-/** @param {Scene} scene @returns {Dot[]} */
-function withClosed({ places: { crowd }, closed, now }) {
-  /** @type {Dot[]} */
-  const all = crowd.map(([id, subject]) => [id, subject]);
-  for (const [id, t] of closed) {
-    if (t <= now && now - t <= lasts && !crowd.some(([each]) => each === id)) all.push([id, null]);
-  }
-  return all.length > crowd.length ? all.sort(([a], [b]) => numberOf(a) - numberOf(b)) : all;
-}
-
 // showCrowd draws the strip, one path for each look of dots.
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showCrowd(scene, res) {
   const { geometry: { crowd: box, lane: { room } } } = scene;
   const el = part(scene.root, "#crowd");
-  const all = withClosed(scene);
+  const { crowd: all, n } = scene.places;
   const visible = all.length > room;
   const shown = all.slice(0, most); // even a small crowd is counted
   const { columns, w, h } = gridOf(shown.length, box);
@@ -89,15 +79,15 @@ export function showCrowd(scene, res) {
   const cell = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ high) =>
     `M${x.toFixed(1)} ${y.toFixed(1)}h${(w - gap).toFixed(1)}v${high.toFixed(1)}h${(gap - w).toFixed(1)}z`;
   shown.forEach(([, subject], i) => {
-    const fill = subject ? fillOf(subject) : 1;
-    const fields = subject?.texts.WatcherAdded?.fields ?? "";
-    const look = !subject ? "closed" : gone.has(fields) ? "again" : lookOf(subject, fill);
+    const fill = fillOf(subject);
+    const fields = subject.texts.WatcherAdded?.fields ?? "";
+    const look = gone.has(fields) ? "again" : lookOf(subject, fill);
     count[look]++;
     const [x, y] = [box.X + (i % columns) * w, box.Y + Math.floor(i / columns) * h];
     const high = look === "some" ? Math.max(h * 0.3, (h - gap) * fill) : h - gap;
     paths[look] += cell(x, y + h - gap - high, high);
-    const node = fields.includes("nodeName=story") && subject?.counts.InputSent;
-    if (nodes ? !node : !subject || !got(subject, last)) return;
+    const node = fields.includes("nodeName=story") && subject.counts.InputSent;
+    if (nodes ? !node : look === "closed" || !got(subject, last)) return;
     count.picked++;
     paths.pulse += nodes ? `M${x - 3} ${y - 2}h8v${h + 4}h-8z` : cell(x, y, h - gap);
   });
@@ -111,7 +101,7 @@ export function showCrowd(scene, res) {
   const { full, closed, waiting, again, picked } = count;
   const others = (res.stations.dispatch?.vars.watchers ?? 0) - picked;
   if (nodes && picked) scene.text("dispatch.to", `to ${picked} nodes + ${others}`);
-  scene.crowd = { n: scene.places.crowd.length, full, closed, waiting, dots: all };
+  scene.crowd = { n, full, closed, waiting, dots: all };
   const found = nodes && picked ? `${picked} of ${all.length} picked by node` : "";
   tell(scene, el, visible, again ? `${all.length - again} resumed, ${again} listed` : found);
 }
@@ -119,9 +109,11 @@ export function showCrowd(scene, res) {
 /** @param {Scene} scene @param {HTMLElement} el @param {boolean} visible @param {string} more a story's words */
 function tell(scene, el, visible, more) {
   const { n, full, closed, waiting } = scene.crowd;
-  const parts = [full && `${full} full`, closed && `${closed} closed`, waiting && `${waiting} wait`].filter(Boolean);
+  const parts = [closed && `${closed} closed`, full && `${full} full`, waiting && `${waiting} wait`].filter(Boolean);
   if (n > most) parts.push(`${most} drawn`);
-  const words = more || `${counted(n, "client")}: ${parts.join(", ") || "all keep up"}`;
+  const others = full || closed ? "go on, ≤ 0.1 s late" : "keep up";
+  const all = parts.length > 0 ? `${parts.join(", ")} · ${n - full - waiting} ${others}` : "";
+  const words = more || all || `${counted(n, "client")}: all keep up`;
   scene.text("crowd.says", visible ? words : "", words.length > 28 ? 190 : 0);
   label(el, words);
 }
@@ -141,17 +133,33 @@ export function newCrowd(scene, { player, here, open, look }) {
     const n = Math.min(most, dots.length);
     const at = dotAt(n, scene.geometry.crowd, (event.clientX - x) / width, (event.clientY - y) / height);
     event.stopPropagation();
-    if (dots[at]?.[1]) open(dots[at][0]);
+    if (dots[at]) open(dots[at][0]);
   });
-  const note = (/** @type {probe.Record[]} */ list) => {
-    for (const r of list) if (r.point === "WatcherForced" && here(r)) scene.closed.set(r.subject ?? "", r.t);
-    for (const [id, t] of scene.closed) if (player.state.t - t > lasts) scene.closed.delete(id);
-  };
   /** @type {Set<string>} */
   const asked = new Set();
+  /** @type {Entry[]} */
+  let last = []; // the crowd as drawn
+  const note = (/** @type {probe.Record[]} */ list) => {
+    for (const r of list) {
+      if (r.point !== "WatcherForced" || !here(r)) continue;
+      const { subject: id = "", seq, t } = r;
+      const was = player.state.resources[scene.resource]?.subjects[id] ?? last.find(([each]) => each === id)?.[1];
+      const read = player.tape.between(Math.max(1, seq - before), seq)
+        .findLast(({ subject, point }) => subject === id && point === "ResultReceived");
+      const subject = { ...(was ?? newSubject("watcher", 0)), counts: { ...was?.counts, WatcherForced: 1 } };
+      scene.closed.set(id, { t, since: read?.t ?? t, at: player.clock, subject });
+    }
+  };
+  /** @param {(each: Closed) => boolean} over */
+  const forget = (over) => {
+    for (const [id, each] of scene.closed) if (over(each) && scene.closed.delete(id)) scene.unsettle();
+  };
+  when($("#stage"), "click", ({ target }) => scene.story || target.closest(".lane, #crowd") || forget(() => true));
   return {
     applied: note,
+    draw() { forget(({ t, at }) => player.state.t - t > lasts && player.clock - at > stays); },
     shown() { // makes the log keep each event of a watcher with a lane, for its lane
+      last = scene.places.crowd;
       for (const { id, subject, shown } of scene.places.watchers.lanes.values()) {
         if (!shown || !subject.fill) asked.delete(id);
         else if (!asked.has(id)) look(id);
@@ -160,7 +168,8 @@ export function newCrowd(scene, { player, here, open, look }) {
     },
     jumped() {
       scene.closed.clear();
-      note(player.tape.between(Math.max(1, player.cursor - lately), player.cursor + 1));
+      note(player.tape.between(Math.max(1, player.cursor - lately), player.cursor + 1)
+        .filter(({ t }) => player.state.t - t <= lasts));
     },
   };
 }

@@ -87,7 +87,7 @@ const letters = 26; // the most letters of a name
 
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showWatchers(scene, res) {
-  const { length: n } = scene.places.crowd;
+  const { n } = scene.places;
   scene.text("watcher.n", n);
   scene.text("wire.n", counted(n, "stream"));
   for (const lane of lanes(scene, "watchers")) showWatcher(scene, res, lane);
@@ -117,16 +117,22 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   mark(el, "mine", own(subject) && !member);
   const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // no connection
   const name = squeeze(nameOf(subject) || watched, letters) + (own(subject) ? " · you" : "");
-  const closed = subject.counts.WatcherForced ? " · closed" : ""; // the lane stays until the client has read the rest
-  const [title, called] = [part(el, ".name"), (member?.name ?? name) + closed];
+  const closed = Boolean(subject.counts.WatcherForced);
+  mark(el, "closed", closed);
+  const [title, called] = [part(el, ".name"), member?.name ?? name];
   say(title, called);
   put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide
   // a change or a bookmark that travels alone is not read yet, however far its version is
   const behind = scene.streaming ? unread(res, subject) : 0;
   mark(el, "late", behind > late);
-  say(part(el, ".has"), behind > late ? `${behind} behind` : subject.rv === "0" ? "" : `has ${subject.rv}`);
+  const { t = 0, since = t } = scene.closed.get(id) ?? {};
+  const ms = Math.ceil((t - since) / 1e6);
+  const long = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+  const evicted = closed && `evicted${ms > 0 ? `, ${long} behind` : ""}`;
+  const has = behind > late ? `${behind} behind` : subject.rv === "0" ? "" : `has ${subject.rv}`;
+  say(part(el, ".has"), evicted || has);
   const { boxes: { watcher: { X, Y, W, H } }, laneAxis, guest, wireX } = scene.geometry;
-  const yours = scene.serving.has(id); // the client is the informer below
+  const yours = scene.serving.has(id) && !closed; // the client is the informer below
   mark(el, "yours", yours);
   const [down, below] = [wireX - X, Y + H - (el.lane?.at[1] ?? Y)];
   const end = yours ? `${down - 10}Q${down} ${laneAxis} ${down} ${laneAxis + 10}V${below}` : guest.X;

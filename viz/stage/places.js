@@ -7,8 +7,8 @@ import { agentOf, opened } from "../log/fold.js";
  * @typedef {{ id: string, index: number, subject: fold.Subject, shown: boolean, at: Spot }} Lane
  * @typedef {{ lanes: Map<string, Lane>, hidden: number }} Group
  * @typedef {"watchers" | "listeners" | "handlers" | "workqueues"} Kind
- * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string>, crowd: Entry[] }} Places crowd:
- *   the watchers in order of arrival
+ * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string>, n: number, crowd: Entry[] }} Places
+ *   n: the open watchers; crowd: these and the closed ones, as they came
  * @typedef {[id: string, subject: fold.Subject, place?: number]} Entry
  * @typedef {{ members: { subject: string }[] }} StoryView
  * @typedef {object} Scene
@@ -16,6 +16,7 @@ import { agentOf, opened } from "../log/fold.js";
  * @property {StoryView | null} story
  * @property {string} [front] the watcher that has to be seen
  * @property {string} informer
+ * @property {Map<string, { subject: fold.Subject }>} closed the watchers that were evicted lately
  */
 
 /** @type {WeakMap<object, string>} */
@@ -59,16 +60,25 @@ export const hangsOn = (scene, listener) =>
 /** @param {string} listener */
 export const feeds = (listener) => listener.replace(/-handler$/, "");
 
+// numberOf returns the number in a watcher's id; later watchers have higher ones.
+/** @param {string} id */
+const numberOf = (id) => Number(id.replace(/\D/g, ""));
+
 // placesOf returns the lanes of a resource by kind, with the number without room, and the informer's watchers.
 /** @param {Scene} scene @param {fold.Resource} res @returns {Places} */
 export function placesOf(scene, res) {
   const { informer } = scene;
   const { lane, listen } = scene.geometry;
   const watchers = opened(res, "watcher");
+  const closed = [...scene.closed].filter(([id]) => !res.subjects[id])
+    .map(([id, { subject }]) => /** @type {Entry} */ ([id, subject]));
+  const crowd = closed.length > 0 ? [...watchers, ...closed].sort(([a], [b]) => numberOf(a) - numberOf(b)) : watchers;
+  const drawn = scene.story ? watchers : crowd.filter(([id, s]) => res.subjects[id] || nameOf(s));
   const listeners = opened(res, "listener").filter(([, s]) => hangsOn(scene, s));
   return {
-    informer, crowd: watchers, serving: new Set(watchers.filter(([, s]) => serves(scene, s)).map(([id]) => id)),
-    watchers: placed(scene, "watcher", forward(inOrder(watchers, scene), scene), lane),
+    informer, n: watchers.length, crowd,
+    serving: new Set(watchers.filter(([, s]) => serves(scene, s)).map(([id]) => id)),
+    watchers: placed(scene, "watcher", forward(inOrder(drawn, scene), scene), lane),
     listeners: placed(scene, "listener", listeners, listen, listeners.length),
     handlers: placed(scene, "handler", listeners, listen, listeners.length),
     workqueues: placed(scene, "workqueue", queued(scene, res, listeners.map(([id]) => feeds(id))), listen,
@@ -98,7 +108,7 @@ function placed(scene, station, list, { height, room: most }, high = 0) {
 }
 
 // inOrder gives lanes a fixed order: the informer on stage (in a story, the client named informer), the viewer's own
-// clients, then the others by name, page-2 before page-10.
+// clients, then the others by name, page-2 before page-10. A closed lane comes after the client's new one.
 /** @param {Entry[]} list @param {Scene} scene */
 function inOrder(list, scene) {
   /** @param {string} name */
@@ -108,7 +118,8 @@ function inOrder(list, scene) {
   /** @param {Entry} entry */
   const rank = ([id, s]) => {
     const name = nameOf(s);
-    return [kind(name), name, s.opened, id].join(" ").toLowerCase().replace(/\d+/g, (n) => n.padStart(20, "0"));
+    return [kind(name), name, s.counts.WatcherForced ?? 0, s.opened, id].join(" ").toLowerCase()
+      .replace(/\d+/g, (n) => n.padStart(20, "0"));
   };
   const ranked = list.map((each) => ({ each, rank: rank(each) }));
   return ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ each }) => each);

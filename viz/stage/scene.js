@@ -23,7 +23,7 @@ shut.names = shut.boxes.union(new Set(["http", "reflector", "fifo", "workqueue"]
 const none = { lanes: new Map(), hidden: 0 };
 /** @type {import("./places.js").Places} */
 const nowhere = {
-  informer: "informer", serving: new Set(), crowd: [],
+  informer: "informer", serving: new Set(), n: 0, crowd: [],
   watchers: none, listeners: none, handlers: none, workqueues: none,
 };
 
@@ -51,8 +51,8 @@ export class Scene {
     this.followed = () => false; // whether a token, row or cell is of the followed object
     /** @type {import("./crowd.js").Crowd} */
     this.crowd = { n: 0, full: 0, closed: 0, waiting: 0, dots: [] }; // the crowd as drawn
-    /** @type {Map<string, number>} */
-    this.closed = new Map(); // when each recently closed watcher was closed
+    /** @type {Map<string, import("./crowd.js").Closed>} */
+    this.closed = new Map(); // the recently evicted watchers
     this.leaving = () => "0"; // the version that is on its way out of etcd
     /** @type {fold.Ring} */
     this.ring = { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] };
@@ -117,6 +117,12 @@ export class Scene {
     this.placed = null;
   }
 
+  // unsettle makes places compute the lanes again.
+  unsettle() {
+    this.placed = null;
+    this.stale = true;
+  }
+
   get places() { return (this.placed ??= this.settle()); }
   get resource() { return this.newest.resource; }
   get res() { return this.newest.state?.resources[this.resource]; }
@@ -129,8 +135,8 @@ export class Scene {
     const { res, newest: { state, resource } } = this;
     if (!state || !res) return nowhere;
     this.story?.at(res, state.seq, resource);
-    const { geometry, story, front } = this;
-    return placesOf({ geometry, story, front, informer: informerOf(this, res) }, res);
+    const { geometry, story, front, closed } = this;
+    return placesOf({ geometry, story, front, closed, informer: informerOf(this, res) }, res);
   }
 
   /** @param {string} name */
@@ -210,7 +216,7 @@ const ended = (res) => hasEnded(res) && !youngest(res, "watchchan");
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showServer(scene, res, whole) {
-  const { length: watchers } = scene.places.crowd;
+  const { n: watchers } = scene.places;
   showRequests(scene, res, whole);
   showEtcd(scene, res, whole);
   showLife(scene, res);
@@ -250,7 +256,8 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
 /** @param {Scene} scene @param {string} agent */
 function showVisitor({ root, story, places: { watchers } }, agent) {
   const el = part(root, ".visitor");
-  const lane = [...watchers.lanes.values()].some(({ subject }) => nameOf(subject) === agent);
+  const lane = [...watchers.lanes.values()].some(({ subject, index }) =>
+    nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // in its place
   if (agent && !lane) say(part(el, ".name"), cut(agent, 18));
   put(el, "visibility", story || !part(el, ".name").textContent ? "hidden" : "visible");
 }

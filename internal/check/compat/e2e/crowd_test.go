@@ -84,7 +84,7 @@ func TestAThousandClientsAreDots(t *testing.T) {
 		look();`)
 	until("ResultBlocked")
 	p.until(t, `$picture().crowd.full === 1`)
-	p.is(t, fmt.Sprint(n, " clients: 1 full"), "it says to those who listen",
+	p.is(t, fmt.Sprintf("1 full · %d go on, ≤ 0.1 s late", n-1), "it says to those who listen",
 		`$("#crowd").getAttribute("aria-label")`)
 	p.run(t, `const { x, y, width, height } = $("#crowd .full").getBoundingClientRect();
 		$("#crowd .wall").dispatchEvent(new MouseEvent("click",
@@ -93,4 +93,14 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	until("WatcherForced")
 	p.until(t, `red === 1 && $picture().crowd.n === %d`, n-1)
 	p.is(t, "0", "of the others is full", `$picture().crowd.full`)
+	const evicted = `$$("#watchers .lane.closed:not(.over)").map((el) => [".name", ".has"].map((css) =>
+		el.querySelector(css).textContent).join(": ")).join()`
+	p.is(t, "true", "the lane of the evicted client is still there", `/^deaf[^:]*: evicted, \d/.test(`+evicted+`)`)
+	p.is(t, fmt.Sprintf("1 closed · %d go on, ≤ 0.1 s late", n-1), "the strip says",
+		`$text("[data-text='crowd.says']")`)
+	p.run(t, `$("#crowd").dispatchEvent(new MouseEvent("click", { bubbles: true })), await $frames(2)`)
+	p.is(t, "1", "the lanes and dots of evicted clients", `$$("#watchers .lane.closed").length`)
+	p.run(t, `$("[data-station=ring]").dispatchEvent(new MouseEvent("click", { bubbles: true })), await $frames(2)`)
+	p.is(t, "0 0", "they are gone after a click elsewhere", `[$$("#watchers .lane.closed").length,
+		$picture().crowd.closed].join(" ")`)
 }
