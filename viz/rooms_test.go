@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dop251/goja"
 	"github.com/evanw/esbuild/pkg/api"
 
 	"listwatch/internal/check/assert"
@@ -169,4 +170,17 @@ func TestPlacesAreInTheLayout(t *testing.T) {
 				name)
 		}
 	}
+}
+
+// TestAFrameWithoutStorageIsAPage runs the first script in a foreign page's frame, whose storage throws.
+func TestAFrameWithoutStorageIsAPage(t *testing.T) {
+	source := string(require.Value(readAsset("frame/theme.js"))(t))
+	vm := goja.New()
+	script := `var window = globalThis, document = { documentElement: { dataset: { tours: "true" } } }, location = {},
+		refuse = () => { throw new Error("SecurityError"); };
+		var URLSearchParams = function () { this.has = () => false; this.get = () => null; };
+		Object.defineProperty(window, "localStorage", { get: refuse, configurable: true });` + source + `;
+		localStorage.setItem("theme", "dark");
+		document.documentElement.dataset.first + " " + localStorage.getItem("theme")`
+	assert.Equal(t, "asks null", require.Value(vm.RunString(script))(t).String())
 }

@@ -1,6 +1,12 @@
 // This script sets the theme, and whether this is a first visit, before the first paint. Otherwise a dark page would
 // flash white, and a first visitor would briefly see parts that the first view hides.
+// Where the browser refuses storage, as in a foreign page's frame, the page remembers nothing.
 (function () {
+  try {
+    void localStorage;
+  } catch {
+    Object.defineProperty(window, "localStorage", { value: { getItem: () => null, setItem() {} } });
+  }
   const root = document.documentElement;
   const chosen = localStorage.getItem("theme");
   if (chosen && ["light", "dark", "contrast"].includes(chosen)) root.dataset.theme = chosen;
