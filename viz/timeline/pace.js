@@ -13,6 +13,8 @@ import { Own } from "./own.js";
  * @property {(reached: boolean) => void} done
  * @property {number} left the number of changes that have not begun
  * @property {number} every one in this many changes is told
+ * @property {number} began
+ * @property {number} from the record before its first one; NaN if all records without a change can be told
  * @typedef {object} Change a change that is due, or has begun
  * @property {number} seq its first record; 0 if unknown
  * @property {boolean} [told] undefined if it has not begun
@@ -30,6 +32,7 @@ const gap = 60; // the most ms between two changes that land untold
 const waits = 300; // ms without progress after which the next change may be told
 const late = 9500; // ms behind the newest record, in live mode, beyond which some changes land untold
 const noted = 4000; // the most changes remembered as waiting or told
+const final = 5; // the last records of a goal, which are always told
 const few = 20; // the most changes a second that travel
 const calm = 0.7; // the share of few below which a stream ends
 const patience = 2000; // ms that the rate must stay that low
@@ -114,6 +117,7 @@ export class Pace {
     const change = changeOf(about);
     if (this.own.first) return this.stars(r, change);
     if (!change && this.own.demo(r) && this.after(r.seq) > 0) return false;
+    if (!change && this.lags(r)) return false;
     if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a key in a workqueue
     const one = this.known(change);
     if (one.told === undefined) {
@@ -137,6 +141,16 @@ export class Pace {
     [this.current, this.went] = [change, this.clock];
     own.setsOut(this.clock);
     return r.point === "InputSent" || Boolean(own.who?.yours(r));
+  }
+
+  // lags reports whether a record comes too late in a goal: of a crowd's requests and streams, as many are told as the
+  // time allows, and always the last.
+  /** @param {probe.Record} r */
+  lags({ seq }) {
+    const { goal } = this;
+    if (!goal) return false;
+    const [left, time] = [goal.seq - final - seq, Math.max(0, goal.due - this.clock)];
+    return left / (goal.seq - goal.from) > time / (goal.due - goal.began);
   }
 
   // samples reports whether there are too many changes to tell all.
@@ -182,6 +196,6 @@ export class Pace {
   /** @param {number} seq @param {number} n @param {number} within @param {(reached: boolean) => void} done */
   goalOf(seq, n, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));
-    this.goal = { seq, due: this.clock + within, done, left: n, every };
+    this.goal = { seq, due: this.clock + within, done, left: n, every, began: this.clock, from: NaN };
   }
 }

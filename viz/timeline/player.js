@@ -250,7 +250,11 @@ export class Player {
     this.forget();
     const coming = this.tape.between(this.cursor + 1, to + 1);
     const told = new Set(coming.filter((r) => r.key && this.motion.travels(r)).map(changeOf).filter(Boolean));
-    return new Promise((done) => this.beat.goalOf(to, told.size, within, done));
+    const others = coming.filter((r) => !changeOf(r) && this.motion.travels(r)).length;
+    return new Promise((done) => {
+      this.beat.goalOf(to, told.size, within, done);
+      if (this.beat.goal && others * quickest > within) this.beat.goal.from = this.cursor;
+    });
   }
 
   /** @param {boolean} reached */
