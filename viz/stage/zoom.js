@@ -32,6 +32,8 @@ export class Zoom {
     this.framed = ""; // the lit stations
     this.touched = -handsOff; // when the viewer last scrolled
     this.scrolled = 0; // when the page last scrolled along
+    this.own = ""; // the state of the viewer's own change
+    this.rests = false; // from that change's end until a touch or her next change
     /** @type {Element[]} */
     this.sought = []; // stations to scroll to if the stage is larger than its frame
     scene.relaid(() => {
@@ -43,8 +45,11 @@ export class Zoom {
       if (height > 0 && Math.abs(width / height - this.ratio) > 1e-3) this.lay();
     }).observe(this.frame);
     new ResizeObserver(() => this.center()).observe(this.ground);
-    for (const by of ["wheel", "touchmove", "keydown"]) {
-      addEventListener(by, () => (this.touched = performance.now()), { passive: true });
+    for (const by of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+      addEventListener(by, () => {
+        if (by !== "pointerdown") this.touched = performance.now();
+        this.rests = false;
+      }, { passive: true });
     }
     this.lay();
   }
@@ -145,7 +150,9 @@ export class Zoom {
   /** @param {number} now */
   draw(now) {
     const [flies] = this.scene.tall ? this.motion.flying(this.motion.clock).slice(-1) : [];
-    if (flies?.followed && !this.goesAlong) this.scrollAlong(flies.now[1], now);
+    const { own = "" } = document.body.dataset;
+    if (own !== this.own) [this.own, this.rests] = [own, own === "arrived"];
+    if (flies?.followed && !this.goesAlong && !this.rests) this.scrollAlong(flies.now[1], now);
     if (flies && this.goesAlong) {
       this.eye += (flies.now[1] - this.eye) / 12;
       this.from = this.to = this.whole = this.all();
