@@ -191,28 +191,36 @@ func (l lentListener) Accept() (net.Conn, error) {
 // megabytes: with those, a watcher could leave thousands of events unread before the server noticed.
 const socketBuffer = 4 << 10
 
-// feedBuffer is the size of the socket buffer towards a page. A record that waits in it is old when the page reads it.
-// With the kernel's own size the server would notice a slow page only tens of thousands of records later.
+// feedBuffer is the size of the socket buffers towards a page, and between the server and our own clients. A record
+// that waits in it is old when the page reads it. With the kernel's own size the server would notice a slow page only
+// tens of thousands of records later, and a client that stops reading only ten thousand changes later.
 const feedBuffer = 128 << 10
 
-// narrow shrinks the send buffer of a connection to a page or to a watcher that a viewer added.
+// narrow shrinks the send buffer of a connection to a page, to one of our clients, or to a watcher that a viewer added.
 func narrow(conn net.Conn, r *http.Request) {
 	tcp, ok := conn.(*net.TCPConn)
 	switch {
 	case ok && strings.HasPrefix(r.UserAgent(), sandbox.WatcherAgent):
 		_ = tcp.SetWriteBuffer(socketBuffer) // if the system refuses, the server only notices the watcher later
-	case ok && r.URL.Path == "/viz/events":
+	case ok && (r.URL.Path == "/viz/events" || strings.HasPrefix(r.UserAgent(), "listwatch-")):
 		_ = tcp.SetWriteBuffer(feedBuffer)
 	}
 }
 
-// dialNarrow opens a connection with a small receive buffer, for a watcher that a viewer added. Informers keep the
-// kernel's size: through so small a window a large object would arrive in pieces, 200 ms apart, and the server would
-// evict them.
+// dialNarrow opens a connection with a small receive buffer, for a watcher that a viewer added. Informers have
+// feedBuffer instead: through so small a window a large object would arrive in pieces, 200 ms apart, and the server
+// would evict them.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		_ = tcp.SetReadBuffer(socketBuffer)
+	return dialWith(socketBuffer)(ctx, network, address)
+}
+
+// dialWith returns a function that opens connections with a receive buffer of size bytes.
+func dialWith(size int) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+			_ = tcp.SetReadBuffer(size)
+		}
+		return conn, err
 	}
-	return conn, err
 }

@@ -67,7 +67,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 		Etcd: etcd.Etcd,
 		Base: baseURL(o.listen, listener.Addr().(*net.TCPAddr)),
 		Lines: func() (client, watchers *http.Client) {
-			return newHTTPClient((&net.Dialer{}).DialContext), newHTTPClient(dialNarrow)
+			return newHTTPClient(dialWith(feedBuffer)), newHTTPClient(dialNarrow)
 		},
 		Serve: func(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 			ctx, stop := context.WithCancel(ctx)
