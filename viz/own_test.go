@@ -79,8 +79,8 @@ func TestTheViewersOwnChangeGoesFirst(t *testing.T) {
 func TestOthersChangesAreNotTheViewers(t *testing.T) {
 	for _, written := range []string{`"kubectls", "mine"`, `"kubectl", "mine", { path: "/apis/x/leases/mine" }`,
 		`"kubectl", "mine", { path: "/api/v1/pods/mine/status" }`, `"kubectl", "mine", { method: "GET" }`} {
-		got := onToldStage(t, `send(write("", "a"), write(`+written+`));
-			run(5000); names() + " " + (own.star ?? "none")`)
+		got := onToldStage(t, `send(write("", "a"), write(`+written+`)); run(5000);
+			names() + " " + (own.star ?? "none")`)
 		assert.Equal(t, "a mine none", got, written)
 	}
 	assert.Equal(t, "a, configmaps elsewhere", onToldStage(t, `send(write("", "a"), write("kubectl", "mine",
@@ -111,8 +111,8 @@ func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {
 			}
 		}
 		run(3000);
-		const most = Math.ceil(longest / 500) * 500;
-		names().trim().replace(/ +/g, " ") + ", asked " + asked + ", behind for less than " + most`)
+		names().trim().replace(/ +/g, " ") + ", asked " + asked
+			+ ", behind for less than " + Math.ceil(longest / 500) * 500`)
 	assert.Equal(t, "web-1 web-2, asked 2, behind for less than 1000", got)
 }
 
@@ -145,8 +145,9 @@ func TestAJumpClearsTheViewersChange(t *testing.T) {
 // TestAWayIsInTheOrderOfThePath checks this for hand-overs, whose two sides may report in either order.
 func TestAWayIsInTheOrderOfThePath(t *testing.T) {
 	e := newEngine(t, map[string]string{"own": "timeline/own.js"})
-	got := run[string](t, e, `page.own.wayOf({ t: 1e6, ms: 9, came: new Map([["http", 1e6], ["etcd3", 3e6],
-		["etcd", 4e6], ["handler", 8e6]]) }, ["http", "etcd", "etcd3", "handler"]).join(" ")`)
+	got := run[string](t, e, `page.own.wayOf({
+		t: 1e6, ms: 9, came: new Map([["http", 1e6], ["etcd3", 3e6], ["etcd", 4e6],
+		["handler", 8e6]]) }, ["http", "etcd", "etcd3", "handler"]).join(" ")`)
 	assert.Equal(t, "http,0 etcd,2 etcd3,0 handler,7", got)
 }
 
@@ -183,4 +184,20 @@ func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 		const even = Math.abs(said[half][1] - 2250) < 300;
 		[player.mode, player.cursor, even, said.length > 20 && said.length < 90, said.at(-1)[0]].join(" ")`)
 	assert.Equal(t, "frozen 1800 true true 1800", got)
+}
+
+// TestASentenceNamesOnlyWhatIsDrawn: without full detail, the sentence beside a token has no name of a part that is not
+// drawn.
+func TestASentenceNamesOnlyWhatIsDrawn(t *testing.T) {
+	e := newEngine(t, map[string]string{"routes": "stage/routes.js", "tokens": "stage/tokens.js",
+		"fold": "log/fold.js"})
+	log, _ := newLog()
+	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
+	got := run[string](t, e, `var { infos } = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
+		var shut = /^(etcd3|store|incoming|dispatch|processor|listener)$/;
+		var scene = { detail: "boxes", shuts: (name) => shut.test(name) };
+		Object.keys(page.routes.routes).map((name) => page.tokens.plainly(infos.get(name), scene).says)
+			.filter((says) => /incoming|WatchServer| input| result|local store|dispatcher|pending|Chan/.test(says))
+			.join()`)
+	assert.Equal(t, "", got)
 }

@@ -12,15 +12,17 @@ import { Inspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program, queryOf, refusal, text } from "../lib/api.js";
 import { Feed } from "../log/feed.js";
-import { clause, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
+import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { Tape, serverSource } from "../log/tape.js";
 import { Spacetime } from "../spacetime/spacetime.js";
 import { newCrowd } from "../stage/crowd.js";
 import { Motion } from "../stage/motion.js";
 import { readPicture } from "../stage/picture.js";
+import { named } from "../stage/places.js";
 import { Planner } from "../stage/plan.js";
 import { Scene } from "../stage/scene.js";
 import { SentenceBar } from "../stage/sentence.js";
+import { plainly } from "../stage/tokens.js";
 import { Waits } from "../stage/waits.js";
 import { Zoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
@@ -78,15 +80,17 @@ const drawn = () => !frames.dirty; // whether the screen shows the state at the 
 const here = (r) => (r.resource ?? "") === on.resource || (r.resource ?? "") === "";
 // called returns the name of a record's subject on stage; says returns the record's sentence.
 /** @param {{ resource?: string, subject?: string }} r */
-const called = (r) => scene.story?.members.find(({ subject }) => r.subject && subject === r.subject)?.name
-  ?? player.tape.called(r);
+const called = (r) => {
+  const name = player.tape.called(r);
+  if (!scene.story) return r.subject && named(scene, name) ? "your controller" : name;
+  return scene.story.members.find(({ subject }) => r.subject && subject === r.subject)?.name ?? name;
+};
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r));
 // said returns the short sentence about a record, with the title of the client on stage.
 const said = (/** @type {number} */ seq) => {
   const r = player.tape.get(seq);
-  const ours = r && (scene.serving.has(r.subject ?? "") || r.subject === scene.informer);
-  const words = r ? sentence(clause(infos.get(r.point)), r, ours ? "your controller" : called(r)) : "";
+  const words = r ? sentence(plainly(infos.get(r.point), scene), r, called(r)) : "";
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 };
 /** @param {probe.Record} r */

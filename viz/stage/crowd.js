@@ -22,7 +22,6 @@ const widest = 8; // the most units of a dot's width
 const lasts = 4e9; // ns of log time, and ms of the stage's clock, that a closed watcher stays
 const stays = 8000;
 const lately = 600; // the number of records searched for closed watchers
-const before = 8192; // the number of records searched for what a closed watcher's client read last
 /** @type {Look[]} */
 const looks = ["waiting", "some", "full", "closed", "again"];
 
@@ -139,15 +138,15 @@ export function newCrowd(scene, { player, here, open, look }) {
   const asked = new Set();
   /** @type {Entry[]} */
   let last = []; // the crowd as drawn
+  /** @type {Map<string, number | undefined>} */
+  let writes = new Map(); // since when the server has been writing to the client of a lane, in log time
   const note = (/** @type {probe.Record[]} */ list) => {
     for (const r of list) {
       if (r.point !== "WatcherForced" || !here(r)) continue;
-      const { subject: id = "", seq, t } = r;
+      const { subject: id = "", t } = r;
       const was = player.state.resources[scene.resource]?.subjects[id] ?? last.find(([each]) => each === id)?.[1];
-      const read = player.tape.between(Math.max(1, seq - before), seq)
-        .findLast(({ subject, point }) => subject === id && point === "ResultReceived");
       const subject = { ...(was ?? newSubject("watcher", 0)), counts: { ...was?.counts, WatcherForced: 1 } };
-      scene.closed.set(id, { t, since: read?.t ?? t, at: player.clock, subject });
+      scene.closed.set(id, { t, since: writes.get(id) ?? t, at: player.clock, subject });
     }
   };
   /** @param {(each: Closed) => boolean} over */
@@ -158,9 +157,12 @@ export function newCrowd(scene, { player, here, open, look }) {
   return {
     applied: note,
     draw() { forget(({ t, at }) => player.state.t - t > lasts && player.clock - at > stays); },
-    shown() { // makes the log keep each event of a watcher with a lane, for its lane
+    /** @param {fold.Resource | undefined} res */
+    shown(res) { // makes the log keep each event of a watcher with a lane, for its lane
       last = scene.places.crowd;
-      for (const { id, subject, shown } of scene.places.watchers.lanes.values()) {
+      const { lanes } = scene.places.watchers;
+      writes = new Map([...lanes.keys()].map((id) => [id, res?.waits[`ResultReceived ${id}`]?.[0]?.t]));
+      for (const { id, subject, shown } of lanes.values()) {
         if (!shown || !subject.fill) asked.delete(id);
         else if (!asked.has(id)) look(id);
         if (shown && subject.fill) asked.add(id);

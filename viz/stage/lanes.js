@@ -5,7 +5,7 @@ import { $, label, mark, part, put, say } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";
 import { showCrowd } from "./crowd.js";
 import { showPipe } from "./pipe.js";
-import { feeds, hangsOn, nameOf, own } from "./places.js";
+import { feeds, hangsOn, nameOf, own, serves } from "./places.js";
 
 const most = 32; // the most lanes of a kind in the document
 
@@ -116,9 +116,11 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   mark(el, "pinned", Boolean(member));
   mark(el, "mine", own(subject) && !member);
   const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // no connection
-  const name = squeeze(nameOf(subject) || watched, letters) + (own(subject) ? " · you" : "");
+  const plain = serves(scene, subject) ? "your controller" : nameOf(subject) || watched;
+  const name = squeeze(plain, letters) + (own(subject) ? " · you" : "");
   const closed = Boolean(subject.counts.WatcherForced);
   mark(el, "closed", closed);
+  mark(el, "few", Boolean(added?.fields)); // it gets no load
   const [title, called] = [part(el, ".name"), member?.name ?? name];
   say(title, called);
   put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide
@@ -129,7 +131,9 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const ms = Math.ceil((t - since) / 1e6);
   const long = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
   const evicted = closed && `evicted${ms > 0 ? `, ${long} behind` : ""}`;
-  const has = behind > late ? `${behind} behind` : subject.rv === "0" ? "" : `has ${subject.rv}`;
+  const blind = el.querySelector(`[data-hand="line.stall"][aria-pressed="true"]`);
+  const sent = subject.rv === "0" ? "" : `has ${subject.rv}`;
+  const has = blind ? "does not read" : behind > late ? `${behind} behind` : sent;
   say(part(el, ".has"), evicted || has);
   const { boxes: { watcher: { X, Y, W, H } }, laneAxis, guest, wireX } = scene.geometry;
   const yours = scene.serving.has(id) && !closed; // the client is the informer below

@@ -44,7 +44,7 @@ export const reflects = (subject) => Object.keys(subject?.counts ?? {}).some((ea
 /** @param {{ informer: string }} scene @param {fold.Subject} watcher */
 export const serves = (scene, watcher) => named(scene, nameOf(watcher));
 /** @param {{ informer: string }} scene @param {string} name */
-const named = ({ informer }, name) => name !== "" && (informer === name || informer === `${name}-informer`);
+export const named = ({ informer }, name) => name !== "" && (informer === name || informer === `${name}-informer`);
 
 // guestOf returns the lane of a client that is not the one on stage, by the name of the client's informer.
 /** @param {Pick<Places, "watchers" | "serving">} places @param {string | undefined} client */

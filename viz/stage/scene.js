@@ -247,7 +247,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   mark(scene.station("http"), "refusal", answered && (vars.status ?? 0) >= 400);
   const about = method !== "GET" && path?.split("/").includes(scene.resource);
   const agent = agentOf(said);
-  showVisitor(scene, !about ? "" : agent === "Mozilla" ? "a browser" : agent);
+  showVisitor(scene, !about ? "" : agent === "Mozilla" ? "browser" : agent);
   scene.text("http.asks", (request && story?.now.asks) || "", 74);
   scene.text("http.gets", (request && story?.now.gets) || "");
 }
@@ -258,7 +258,9 @@ function showVisitor({ root, story, places: { watchers } }, agent) {
   const el = part(root, ".visitor");
   const lane = [...watchers.lanes.values()].some(({ subject, index }) =>
     nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // in its place
-  if (agent && !lane) say(part(el, ".name"), cut(agent, 18));
+  const yours = /^(kubectl|browser)$/.test(agent);
+  mark(el, "mine", yours);
+  if (agent && !lane) say(part(el, ".name"), cut(yours ? `your ${agent}` : agent, 18));
   put(el, "visibility", story || !part(el, ".name").textContent ? "hidden" : "visible");
 }
 

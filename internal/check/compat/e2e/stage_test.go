@@ -209,7 +209,7 @@ func clientsHaveTheirNames(t *testing.T, p *page) {
 		const { head, tape } = listwatch.player;
 		await tape.load(1, head + 1);
 		const sent = tape.between(1, head + 1).filter((r) => r.point === "InputSent").map(listwatch.stage.says);
-		const named = sent.some((words) => words.endsWith("the input of informer."));
+		const named = sent.some((words) => words.endsWith("the input of your controller."));
 		return named && !sent.some((words) => /\bw\d/.test(words));
 	})()`)
 	p.none(t, "is called by a number in the table",
