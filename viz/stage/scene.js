@@ -258,10 +258,10 @@ function showVisitor({ root, story, places: { watchers } }, agent) {
   const el = part(root, ".visitor");
   const lane = [...watchers.lanes.values()].some(({ subject, index }) =>
     nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // in its place
-  const yours = /^(kubectl|browser)$/.test(agent);
-  mark(el, "mine", yours);
-  if (agent && !lane) say(part(el, ".name"), cut(yours ? `your ${agent}` : agent, 18));
-  put(el, "visibility", story || !part(el, ".name").textContent ? "hidden" : "visible");
+  const name = part(el, ".name");
+  if (agent && !lane) say(name, cut(/^(kubectl|browser)$/.test(agent) ? `your ${agent}` : agent, 18));
+  mark(el, "mine", name.textContent?.startsWith("your ") ?? false);
+  put(el, "visibility", story || !name.textContent ? "hidden" : "visible");
 }
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
