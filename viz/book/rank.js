@@ -91,6 +91,7 @@ export class Index {
   search(query, most) {
     /** @type {Map<Place, { sum: number, has: number }>} */
     const scores = new Map();
+    query = query.replace(/\*\w+\.\w+/g, " "); // the Go type in a log line
     const known = wordsOf(query).filter((word) => stems([word]).some((stem) => this.having.has(stem)));
     const called = bare(known.join(" "));
     let whole = 0;
