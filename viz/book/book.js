@@ -1,6 +1,6 @@
-// The book beside the stage: scrolling is the control. The reader's place in the text selects a moment; the mini-stage
-// shows it, and the line that reported it is lit. Words for a part of the stage light that part. In a narrow window the
-// mini-stage is above the text, and only buttons choose. A first try has its own recording.
+// The book beside the stage: scrolling is the control. The reader's place in the text selects a moment. The mini-stage
+// shows it, and the line that reported it is lit. Words for a part of the stage light that part. In a narrow window,
+// the mini-stage is above the text, and only buttons select. A first try has its own recording.
 
 import { $, make, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -101,8 +101,8 @@ class MiniStage {
   /** @param {number} n */
   lineOf(n) { return this.reading.find(({ at }) => at === n)?.line; }
 
-  // scrolled chooses the step of the last reported line above the middle of the window, or the first step above all
-  // lines. If the text shows fewer than two such lines, the share of the text that was read chooses the step.
+  // scrolled chooses the step of the last line above the window's middle that reported one. In the first try, and in a
+  // text with lines of fewer than two steps, the share that was read chooses the step.
   scrolled() {
     if (performance.now() < this.held || !this.wide.matches) return;
     const { tried, reading, steps, mini, answer } = this;
@@ -136,8 +136,8 @@ class MiniStage {
   }
 }
 
-// newHands puts a slider below each drawing that answers the reader's hand. A test has drawn it once for each value of
-// a quantity; without scripts, and on a forge, it stays as it is. The last text of a pose says what it shows.
+// newHands puts a slider below each drawing with several poses, one for each value of a quantity; a test has drawn
+// them. Without scripts, and on a forge, the reader sees one pose. The last text of a pose says what it shows.
 function newHands() {
   for (const drawn of parts(document, ".drawn:has([data-value])")) {
     const poses = parts(drawn, "[data-value]");

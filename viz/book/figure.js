@@ -27,7 +27,7 @@ export function newFigure({ player, scene, zoom }) {
     parent.postMessage({ shows: at }, "*");
   }
 
-  // name lights the part that the reader points at, or none. A part out of sight scrolls to the middle.
+  // name lights the part that the reader points at, or none. A part out of sight is scrolled to the middle.
   /** @param {string} part @param {string} [kind] */
   function name(part, kind) {
     parts(scene.root, ".named").forEach((other) => other.classList.remove("named"));

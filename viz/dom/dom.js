@@ -1,4 +1,4 @@
-// Helpers that write only changes to the document. Texts are inserted as text, never as markup.
+// DOM helpers. A setter writes only what differs from what is there. It inserts text as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -118,8 +118,8 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function for each frame, which calls act every period ms while the page is visible, one call at a
-// time, and reports whether it has begun one. It ignores failures: the banner reports them.
+// asking returns a function to call in each frame. While the page is visible, it calls act every period ms, one call at
+// a time, and reports whether it has begun a call. It ignores failures, because the banner reports them.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

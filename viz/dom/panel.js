@@ -3,9 +3,9 @@
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";
 
-// newPanel returns a panel that a button and a key open. The page renews it every second, or every closed ms while it
-// is closed (0: never), and then calls heed. Its piece #NAME-state has news in data-news, which mark the button and are
-// told once each. A hidden button disables the panel.
+// newPanel returns a panel that a button and a key open. The page renews an open panel every second, and a closed one
+// every closed ms (0: never). Then it calls heed. News (data-news of #NAME-state) marks the button, and tell gets it
+// once. A hidden button disables the panel.
 /**
  * @param {(news: string) => void} tell @param {string} name @param {string} key
  * @param {number} [closed] @param {() => void} [heed]
@@ -28,8 +28,8 @@ export function newPanel(tell, name, key, closed = 0, heed = () => {}) {
   };
 }
 
-// renew fetches a panel. Its pieces with data-live and an id replace those in the page that differ, but not the one
-// with the focus. With always, they replace that one, too, but no dragged slider; the focus moves to the same control.
+// renew fetches a panel and replaces those pieces (data-live, with an id) that differ, but not one with the focus. With
+// always, it replaces every piece but a dragged slider, and gives the focus to the same control.
 /** @param {string} url @param {boolean} [always] */
 export async function renew(url, always = false) {
   const fresh = elementOf(await text(url));

@@ -1,6 +1,6 @@
 // Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the current
-// switches. The two levels are eight boxes, which open at a click, and the full machinery: locks, goroutines, gates,
-// the ring's hands, versions in brackets, the list of promises. Elements have the same attributes at both levels.
+// switches. The first level has eight boxes, which open at a click. The second has the full machinery: locks,
+// goroutines, gates, the ring's hands, versions in brackets, promises. Elements have the same attributes at both.
 
 import { $, address, parts, put, say, when } from "../dom/dom.js";
 
@@ -28,7 +28,7 @@ export function newAppearance(stage) {
     select.value = stage.resource();
   }
 
-  // setDetail sets the level of detail, and puts it into the address, so that links keep it.
+  // setDetail sets the level of detail. turnDetail also puts it into the address, so that links keep it.
   /** @param {string} name */
   function setDetail(name) {
     scene.detail = name;
@@ -43,8 +43,8 @@ export function newAppearance(stage) {
     address({ detail: scene.detail === "boxes" ? "" : scene.detail });
   }
 
-  // switches names the stations after the running implementations: an element keeps its words for a switch's value in
-  // the attribute of that value's name. A recording has the switches of the program that wrote it.
+  // switches names the stations after the running implementations. An element has its words for a switch's value in the
+  // data attribute of that name. A recording has the switches of the program that wrote it.
   /** @param {page.Switches} now */
   function switches(now) {
     const values = Object.values(now ?? {});
@@ -67,7 +67,7 @@ export function newAppearance(stage) {
     scene.opened.add(el.id || (el.dataset.station ?? ""));
     scene.stale = true;
   }, true);
-  when("#open-promises", "click", () => setDetail("all")); // their list is drawn only in full detail
+  when("#open-promises", "click", () => setDetail("all")); // the list of promises is drawn only in full detail
   when(select, "change", () => stage.setResource(select.value));
   return { shown: pickResources, switches, keys: { t: newTheme(stage.restyle), k: turnDetail } };
 }

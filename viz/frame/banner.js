@@ -35,7 +35,7 @@ export function newBanner(stage) {
     if (failed) end = stage.says(failed);
   }
 
-  const begin = () => (end = ""); // a new program, or a new connection
+  const begin = () => (end = ""); // called for a new program or connection
 
   /** @param {number} now */
   function draw(now) {

@@ -1,6 +1,6 @@
-// Keys: single keys act like buttons. A button with data-stroke does the same as that key; a button with data-guides,
-// the same as that key in a guide. Keys are off while a field has the focus, or while a dialog or menu is open; Escape
-// closes those. A viewer whose screen reader or switch device needs the letters can turn them off. `?` lists all keys.
+// Keys: single keys act like buttons. A button with data-stroke does what that key does; one with data-guides, what
+// that key does in a guide. Keys are off while a field has the focus, or a dialog or menu is open; Escape closes those.
+// A viewer whose screen reader or switch device needs the letters can turn the keys off. `?` lists all.
 //
 // Keys are KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space. Every part of the page
 // passes its keys as {key: act}. While a guide is open, guide() returns its actions for the arrows, a clicker and other

@@ -44,9 +44,9 @@ import { newAppearance } from "./appearance.js";
 import { Status } from "./status.js";
 import { Visit } from "./visit.js";
 
-const soon = 600; // records after the cursor searched for the next ways
+const soon = 600; // records searched for the next ways, after the cursor
 const recently = 40; // records loaded before the first picture
-const ledHere = 200; // records before the cursor searched for tokens at rest
+const ledHere = 200; // records searched for tokens at rest, before the cursor
 
 const { dataset } = document.body;
 const fold = newFold(JSON.parse(dataset.table ?? "[]"));
@@ -157,7 +157,7 @@ const crowd = newCrowd(scene, {
   player, here, open: (subject) => inspector.inspect({ station: "watcher", queue: "", subject }),
   look(subject) {
     const where = queryOf({ resource: on.resource, subject, log: on.shown.log });
-    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // closed watcher
+    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // it has closed
   },
 });
 const ownBar = new OwnBar({ player, follow, scene, planner, infos, setResource, begins: () => first.escape() });
@@ -171,7 +171,7 @@ player.reset(player.tape, player.state, false);
 
 const feed = new Feed({
   snapshot: begin,
-  records: (list) => document.hidden || waiting.push(...list), // a page that is shown again lists again
+  records: (list) => document.hidden || waiting.push(...list), // a hidden page lists again when shown
   coalesced(message) {
     flush();
     timeline.skip(message);
@@ -185,7 +185,7 @@ const feed = new Feed({
   state: (word) => (on.connection = word),
 });
 
-// begin takes the list of the page's list-watch. If the log is the one already on stage, it only continues it.
+// begin takes the list of the page's list-watch. If the log of the list is already on stage, it continues that log.
 /** @param {import("../log/feed.js").Snapshot} answer */
 async function begin(answer) {
   waiting.length = 0;
@@ -195,7 +195,7 @@ async function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     on.source = serverSource(answer.log, answer.size);
-    if (on.shown.log) follow.clear(); // keeps an object chosen before the list arrived
+    if (on.shown.log) follow.clear(); // but keep an object chosen before the first list
     on.shown = { log: answer.log, recording: answer.recording ?? "" };
     player.reset(new Tape(fold, on.source), answer.state, recorded);
   }

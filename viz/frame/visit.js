@@ -92,7 +92,7 @@ export class Visit {
   /** @param {string} name */
   openTake(name) { return this.show(name, take(name), false); }
 
-  // layTake puts an embedded recording on the stage, frozen, if it is still wanted then, and reports whether it was.
+  // layTake puts an embedded recording on the stage, frozen, if it is still wanted, and reports whether it is.
   /** @param {string} name @param {() => boolean} wanted */
   async layTake(name, wanted) {
     const read = await this.read(await take(name));
@@ -128,7 +128,7 @@ export class Visit {
     const { player, follow, timeline, leave, switched } = this.stage;
     leave(hash);
     follow.clear();
-    put(document.body, "data-laid", "true"); // no control acts on the program meanwhile
+    put(document.body, "data-laid", "true"); // while it is set, no control acts on the program
     player.oldest = first;
     timeline.clear();
     timeline.arrived(records);

@@ -1,6 +1,6 @@
 // Package inspector shows one part of the stage, a station, a queue or a watcher, in leaves: its description, its
 // state, the code that reports there, the chain of waiting goroutines, and its records. The page itself fills in the
-// leaves that depend on the picture at the cursor (state.js, why.js). It owns only texts: each station and queue needs
+// leaves that depend on the picture at the cursor (why.js, why.js). It owns only texts: each station and queue needs
 // one in places.yaml.
 package inspector
 

@@ -1,5 +1,5 @@
-// What the picture at the cursor says of a place: its state, and the chain of waits from a queue of the place to the
-// goroutine that can end them.
+// The state of a place in the picture at the cursor, and the chain of waits from a queue of the place to the goroutine
+// that can end them.
 
 import { milliseconds } from "../lib/texts.js";
 import { namesOf, objectKey, shelfName, youngest } from "../log/fold.js";
@@ -17,7 +17,7 @@ import { namesOf, objectKey, shelfName, youngest } from "../log/fold.js";
  * @property {fold.Wait | null} taker
  */
 
-// rowsOf lists a part of the picture by its own names; a token, an object or a record is one row.
+// rowsOf lists the fields of a part of the picture. A token, an object or a record is one row.
 /** @param {object} part @param {string} [path] @returns {Row[]} */
 const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value]) => {
   if (typeof value !== "object") return value === undefined ? [] : [[path + name, value]];
@@ -26,7 +26,7 @@ const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value])
   return [[path + name, [point, subject, type, objectKey(key), rv].filter(Boolean).join(" ")]];
 });
 
-// meant returns a query for the records about a place and a resource; for a queue, the records that change it.
+// meant returns a query for a resource's records about a place: a queue's are those that change the queue.
 /**
  * @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place
  * @returns {probe.Query}
@@ -116,8 +116,8 @@ export function newWhy(infos) {
     return { station: fills[0]?.station, takers: [...takers].join(" ").trim() };
   }
 
-  // chains describes the chains from the queues at a place {station, queue, subject}, the longest queue first: lists of
-  // {name, queue, station, subject, len, cap, waits}. t is the picture's time, and titles has the names of the queues.
+  // chains describes the chains from the queues at a place, the longest queue first. A chain is a list of {name, queue,
+  // station, subject, len, cap, waits}. t is the picture's time, and titles has the names of the queues.
   /** @param {fold.Resource | undefined} res @param {number} t @param {Place} place @param {Titles} titles */
   function chains(res, t, { station, queue, subject }, titles) {
     if (!res) return [];
@@ -148,9 +148,9 @@ function next(res, w) {
   return client ? ["wire", client] : ["", ""];
 }
 
-// takes reports whether a waiting goroutine is the receiver of this queue, not of another one with the same name. A
-// watcher takes from its own input, the only dispatcher from incoming, whatever it waits for, and the cacher's
-// reflector from the youngest watch of etcd.
+// takes reports whether a waiting goroutine receives from this queue, not from another one with the same name. Only the
+// cacher's reflector receives from etcd3-result, and only for the youngest watch. From any other queue its owner
+// receives, or a subject of another kind: the only dispatcher receives from incoming.
 /** @param {fold.Resource} res @param {fold.Wait} w @param {string} queue @param {string} subject */
 function takes(res, w, queue, subject) {
   if (queue === "etcd3-result") return res.subjects[subject] === youngest(res, "watchchan");

@@ -32,7 +32,7 @@ async function send(method, url, body, { type = "application/json", ...options }
   throw Object.assign(new Error(message || `the server answers ${status}`), { status, gone: status === 410 });
 }
 
-// ask returns the answer to a request as JSON; options are type (of the body), and those of fetch.
+// ask sends a request and returns its JSON answer. options has the type of the body, and the options of fetch.
 /** @param {string} method @param {string} url @param {unknown} [body] @param {Options} [options] */
 export async function ask(method, url, body, options) {
   const text = await (await send(method, url, body, options)).text();

@@ -26,9 +26,9 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
 const silence = 3000; // ms; the server sends a bookmark every second, so it has stopped after a longer silence
 const pause = 500; // ms until the retry after a failure
 
-// A Feed calls on.snapshot(answer), on.records(list), and on.state(word); on.coalesced(message) when the server has
-// summed up records, because the page is too slow or they are too many to watch; and on.world(status) when the world is
-// held or its clock has moved. on.follows() returns the part of the query for records that are never summed up.
+// A Feed calls on.snapshot(answer), on.records(list) and on.state(word). If the server has summed up records, because
+// the page is slow or they are too many to watch, it calls on.coalesced(message). If the world is held or its clock has
+// moved, it calls on.world(status). on.follows() returns the query for records that are never summed up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {

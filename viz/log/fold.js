@@ -1,7 +1,6 @@
-// The fold: the page's picture is a function of the log.
-//
-// This is a port of internal/observe/fold, function by function: state.go, apply.go, queue.go, waits.go. The table of
-// points, from /viz/points, drives both. The same records give the same picture.
+// The fold: the page's picture is a function of the log. This is a port of internal/observe/fold, function by function:
+// state.go, apply.go, queue.go, waits.go. The table of points, from /viz/points, drives both. The same records give the
+// same picture.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
@@ -21,7 +20,8 @@ const maxQuoted = 4096; // characters of a text in a picture that the page did n
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 
-// The shape of a state: kinds of values by name, lists of one shape and at most a length, maps of one shape (each).
+// Shapes of the parts of a state, for complete. A string names a kind of value (kinds). [shape, max] is a list of at
+// most max values, by default 4096. { each: shape } is a map. Any other object lists its fields.
 const token = { type: "text", key: "text", rv: "version" };
 const last = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
 const station = { count: "count", rv: "version", vars: { each: "number" }, last };
@@ -53,7 +53,7 @@ export const isVersion = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv)
 /** @type {{ [kind: string]: (value: unknown) => boolean }} */
 const kinds = {
   text: (value) => typeof value === "string" && value.length <= maxQuoted, number: Number.isSafeInteger,
-  count: isCount, version: isVersion, some: isCount, // may be missing
+  count: isCount, version: isVersion, some: isCount, // some may be missing
 };
 
 /** @param {unknown} holds @param {string} [problem] @returns {asserts holds} */
@@ -61,8 +61,8 @@ export function need(holds, problem = "the recording does not begin with a pictu
   if (!holds) throw new Error(problem);
 }
 
-// complete fills in missing parts with Go's zero values: an earlier version may have written the state, and undefined
-// makes an empty part. It throws if a part has another shape, or a list's element is not whole.
+// complete fills in missing parts with Go's zero values, because an earlier version may have written the state. Without
+// a value, it makes an empty part. It throws if a part has another shape, or an element of a list lacks a field.
 /** @param {any} [value] @param {any} [shape] a Shape @returns {any} */
 export function complete(value, shape = picture) {
   if (typeof shape === "string") {
@@ -89,7 +89,7 @@ export function complete(value, shape = picture) {
 /** @returns {fold.State} */
 export const newState = () => complete();
 
-// adopt gives the maps of a read or copied state no prototype, as dict does.
+// adopt removes the prototypes of the maps of a state that was read or copied, as in dict.
 /** @param {fold.State} state */
 function adopt(state) {
   Object.setPrototypeOf(state.resources, null);
@@ -145,7 +145,7 @@ function settle(q, length) {
   newest(q.tokens, Math.min(q.len, maxTokens));
 }
 
-// newest drops from the front of list all but its last n elements.
+// newest drops all but the last n elements of list.
 /** @param {unknown[]} list @param {number} n */
 function newest(list, n) {
   const drop = list.length - Math.max(0, n);
@@ -174,8 +174,8 @@ function endWait(res, begun, r) {
   if (waits.length === 0) delete res.waits[key];
 }
 
-// endedBy reports whether a record that ends waits of this kind ends this one: many goroutines may wait for a version,
-// or for the end of a call.
+// endedBy reports whether a record ends this wait. Its point ends waits of this kind, but many goroutines may wait for
+// a version, or for the end of a call.
 /** @param {fold.Wait} w @param {probe.Record} r */
 function endedBy(w, r) {
   const key = w.key === bound(r.key);
@@ -280,7 +280,7 @@ function look(subject, info, r) {
   });
 }
 
-// crowd takes each watcher's fill, in the order in which they opened. It applies only if the fold has all of them.
+// crowd takes each watcher's fill, in the order in which they opened. It does nothing unless the fold has all of them.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function crowd(res, r) {
   const fill = bytesOf(r.texts?.fill ?? "");
@@ -306,8 +306,8 @@ function bytesOf(text) {
 export const opened = (res, kind) => Object.entries(res.subjects).filter(([, subject]) => subject.kind === kind)
   .sort(([a, one], [b, other]) => one.opened - other.opened || (a < b ? -1 : 1));
 
-// subjectOf returns the subject of a record, or null: if the queue's owner opens and closes, a subject that is not open
-// has no queue. A send creates its subject only after a gap in the log.
+// subjectOf returns the subject of a record, or null. It creates a subject that no record opens. Any other one must be
+// open, except that a send creates it after a gap in the log.
 /** @param {fold.State} state @param {fold.Resource} res @param {fold.Point} info @param {string} id */
 function subjectOf(state, res, info, id) {
   if (id === "" && !info.queue) return null;
@@ -381,8 +381,8 @@ function applyRing(ring, info, r) {
   newest(ring.cells, Math.min(ring.end - ring.start, maxCells));
 }
 
-// takeResult counts the cacher's reflector as the receiver of resultChan, which has no point for it. The reflector
-// reads from the youngest watch of the resource.
+// takeResult counts the cacher's reflector as the receiver of resultChan, because no point reports that receive. The
+// reflector reads from the youngest watch of the resource.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function takeResult(res, r) {
   if (r.subject !== "cacher") return;
@@ -397,7 +397,7 @@ export const youngest = (res, kind) => opened(res, kind)
   .findLast(([, each], i, all) => i === 0 || all[i - 1][1].opened < each.opened)?.[1];
 
 // updateShelf puts an object on the shelf, or takes it off. A record without a key is about the whole store: a replace
-// drops the rows, a bookmark keeps them. An object that was on it without a row (holds) is sorted in by its version.
+// drops the rows, a bookmark keeps them. If an object was there without a row (holds), its version places the row.
 /** @param {fold.Shelf} shelf @param {probe.Record} r @param {number} n @param {boolean} holds */
 function updateShelf(shelf, r, n, holds) {
   shelf.n = n;
@@ -450,7 +450,7 @@ export function bound(text) {
 
 // ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
 
-// calm are the anomalies of normal operation.
+// calm lists the anomalies of normal operation.
 const calm = new Set([
   "RingResize", "DispatchBlocked", "ReflectorBackoff", "HandlerSlow", "CacherNotReady", "ProgramStopped",
   "WatchChanError",

@@ -27,8 +27,8 @@ export const maxResources = 512; // in the picture (internal/observe/fold/state.
 export const maxParts = 50_000; // subjects, stores and waits
 const together = 512; // records folded at once
 
-// readRecording reads a recording onto an empty tape, with occasional pictures. state is the picture after the last
-// record, first the number before the first record. The error describes the fault of the file.
+// readRecording reads a recording onto an empty tape, with occasional pictures. It returns state, the picture after the
+// last record, and first, the number before the first record. The error describes the fault of the file.
 /** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
@@ -134,7 +134,7 @@ const fields = {
   texts: (all) => all !== null && typeof all === "object" && Object.values(all).every(isText),
 };
 
-// recordOf returns a record that follows the one before it, with texts of bounded length.
+// recordOf checks a record, which must follow the one before it, and bounds the length of its texts.
 /** @param {any} r @param {probe.Record | undefined} before @param {number} line @returns {probe.Record} */
 function recordOf(r, before, line) {
   const bad = Object.keys(fields).find((name, i) => (r?.[name] === undefined ? i < 2 : !fields[name](r[name])));

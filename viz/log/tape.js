@@ -64,7 +64,7 @@ export class Tape {
     }
   }
 
-  // keep takes a picture, unless another one is close. It copies the state, which the caller may fold on, unless given.
+  // keep takes a picture, unless one is close. It copies the state, which the caller may fold on, unless it is given.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

@@ -1,9 +1,9 @@
 // Handovers: the line of each record of a run, and what passes between the lines.
 //
-// By the fold's counts, the k-th item put into one of our queues is the k-th taken out. Without a queue between two
-// lines, the same change is seen again at the other end: etcd's watch reports a commit, the client a frame from the
-// wire, its reflector a decoded event, its listeners an object that the informer stored. Items put in before the run,
-// or taken out after it, are left out. A receiver may write its record before the sender writes its own.
+// By the fold's counts, the k-th item put into one of our queues is the k-th taken out. Where no queue connects two
+// lines, the same change is reported again at the other end: a commit by etcd's watch, a frame by the client, a decoded
+// event by its reflector, a stored object by the informer's listeners. Items put in before the run, or taken out after
+// it, are left out. A receiver may write its record before the sender writes its own.
 
 import { squeeze } from "../lib/texts.js";
 import { namesOf, objectKey } from "../log/fold.js";
@@ -35,8 +35,8 @@ const again = {
 /** @param {{ key?: string, rv?: string }} r */
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-// trace folds records onto the state before them, which it owns, and returns the columns, in log order, of those that
-// here accepts, their lines from top to bottom, and arrows. With delta, a FIFO hands over by object.
+// trace folds records onto the state before them, which it may change. It returns a column for each record that here
+// accepts, in log order, their lines from top to bottom, and arrows. With delta, a FIFO hands over by object.
 /**
  * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
  * @param {(r: { resource?: string }) => boolean} here
@@ -113,7 +113,7 @@ export function lineOf(infos, { point, subject = "" }) {
   return { id: `${owner} ${name}`, title, owner, order, place: !lane };
 }
 
-// inOrder returns each line once, from top to bottom: in the path's order of their owners, then by name, w2 before w10.
+// inOrder returns each line once, from top to bottom. Owners are in the order of the path, then by name, w2 before w10.
 /** @param {Line[]} all */
 function inOrder(all) {
   const lines = [...new Map(all.map((line) => [line.id, line])).values()];

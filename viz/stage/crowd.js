@@ -19,8 +19,8 @@ import { newSubject } from "../log/fold.js";
 
 const most = 5000; // clients; the log has the fill of at most this many
 const widest = 8; // the most units of a dot's width
-const lasts = 4e9; // ns of log time, and ms of the stage's clock, that a closed watcher stays
-const stays = 8000;
+const lasts = 4e9; // the fewest ns of log time that a closed watcher stays
+const stays = 8000; // the fewest ms of the stage's clock that it stays
 const lately = 600; // the number of records searched for closed watchers
 /** @type {Look[]} */
 const looks = ["waiting", "some", "full", "closed", "again"];
@@ -73,7 +73,7 @@ export function showCrowd(scene, res) {
   const paths = { waiting: "", some: "", full: "", closed: "", again: "", pulse: "" };
   const count = { waiting: 0, some: 0, full: 0, closed: 0, again: 0, picked: 0 };
   const { cast = [], now: { gone } = { gone: new Set() } } = scene.story ?? {};
-  const nodes = cast.some(({ is }) => is.fields); // a story about watchers that an index finds
+  const nodes = cast.some(({ is }) => is.fields); // whether the story is about watchers that an index finds
   const last = res.stations.dispatch?.last;
   const cell = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ high) =>
     `M${x.toFixed(1)} ${y.toFixed(1)}h${(w - gap).toFixed(1)}v${high.toFixed(1)}h${(gap - w).toFixed(1)}z`;
@@ -139,7 +139,7 @@ export function newCrowd(scene, { player, here, open, look }) {
   /** @type {Entry[]} */
   let last = []; // the crowd as drawn
   /** @type {Map<string, number | undefined>} */
-  let writes = new Map(); // since when the server has been writing to the client of a lane, in log time
+  let writes = new Map(); // by watcher: since when the server has been writing to its client
   const note = (/** @type {probe.Record[]} */ list) => {
     for (const r of list) {
       if (r.point !== "WatcherForced" || !here(r)) continue;
@@ -158,7 +158,7 @@ export function newCrowd(scene, { player, here, open, look }) {
     applied: note,
     draw() { forget(({ t, at }) => player.state.t - t > lasts && player.clock - at > stays); },
     /** @param {fold.Resource | undefined} res */
-    shown(res) { // makes the log keep each event of a watcher with a lane, for its lane
+    shown(res) { // makes the log keep each event of a watcher that has a lane
       last = scene.places.crowd;
       const { lanes } = scene.places.watchers;
       writes = new Map([...lanes.keys()].map((id) => [id, res?.waits[`ResultReceived ${id}`]?.[0]?.t]));

@@ -140,7 +140,7 @@ export function legsOf(points) {
 /** @param {Leg[]} legs */
 export const lengthOf = (legs) => legs.reduce((sum, leg) => sum + leg.length, 0);
 
-// along returns the spot that is at units along the legs.
+// along returns the spot at a distance along the legs.
 /** @param {Leg[]} legs @param {number} at @returns {Spot} */
 export function along(legs, at) {
   let left = at;

@@ -94,8 +94,8 @@ export function showWatchers(scene, res) {
   showCrowd(scene, res);
 }
 
-// unread returns by how many versions a watcher's client is behind what the server has written to it, as far as the log
-// has it: only our own clients report what they read.
+// unread returns how many versions a watcher's client is behind what the server has written to it. It is 0 for clients
+// of other programs, which do not report what they read.
 /** @param {fold.Resource} res @param {fold.Subject} watcher */
 function unread({ subjects }, watcher) {
   const name = nameOf(watcher);
@@ -115,12 +115,12 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const member = scene.story?.members.find((each) => each.subject === id);
   mark(el, "pinned", Boolean(member));
   mark(el, "mine", own(subject) && !member);
-  const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // no connection
+  const [, watched = id] = /[^!]=([\w-]+)$/.exec(words(added, "labels", "fields")) ?? []; // its selector's value
   const plain = serves(scene, subject) ? "your controller" : nameOf(subject) || watched;
   const name = squeeze(plain, letters) + (own(subject) ? " · you" : "");
   const closed = Boolean(subject.counts.WatcherForced);
   mark(el, "closed", closed);
-  mark(el, "few", Boolean(added?.fields)); // it gets no load
+  mark(el, "few", Boolean(added?.fields)); // an index finds it
   const [title, called] = [part(el, ".name"), member?.name ?? name];
   say(title, called);
   put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide

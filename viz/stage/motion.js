@@ -32,7 +32,7 @@ import { near } from "./plan.js";
 
 const trailLasts = 380; // ms
 const hopLasts = 160; // ms of a hop drawn during a stream
-const half = 14; // units; half a token without a name
+const half = 14; // units; half the width of a token without a name
 const stays = 250; // ms that a sentence stays; the next hop of the viewer's own change replaces it at once
 const lingers = 1500; // ms of a sentence that no other follows
 
@@ -171,7 +171,7 @@ export class Motion {
     this.nexts = stands && !state.stream ? this.ahead(...state.coming()) : [];
     [this.drawnAt, this.painted, this.stale] = [now, moves, false];
     this.brush.labels = [];
-    const tokens = [...this.speech(now, state), ...this.tokens(now, state)]; // a token is above the sentence
+    const tokens = [...this.speech(now, state), ...this.tokens(now, state)]; // tokens cover the sentence
     const dotted = this.nexts.map((way) => this.stretch(way, way.done, way.length));
     const ways = [...this.tails(now, faded), ...dotted].filter((each) => each !== null);
     this.paint(now, state.stream, ways, tokens);

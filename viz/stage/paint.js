@@ -18,7 +18,7 @@ import { byTurn } from "./tokens.js";
  */
 
 const pillFont = `600 15px ${sans}`;
-const high = 24; // units of a pill; lanes are 42 apart
+const high = 24; // units; the height of a pill. Lanes are 42 apart
 const font = `600 14px ${sans}`;
 
 /** @param {Box} a @param {Box} b */
@@ -96,7 +96,7 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds the place near a way where a sentence covers the least of texts, queues (taken) and tokens (stand).
+  // settle finds the place near a way where a sentence covers least of texts, queues (taken) and tokens (stand).
   /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
   settle(words, way, stand, taken) {
     const { view } = this.scene;
@@ -163,7 +163,7 @@ export class Brush {
     return name ? [bare, name] : [bare];
   }
 
-  // beside paints the name of a token that a pipe draws on the queue's empty side, or returns null if a name is there.
+  // beside paints the name of a pipe's token on the queue's empty side. It returns null if a name is there already.
   /**
    * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
    * @returns {Painting | null}

@@ -89,7 +89,7 @@ function showRow(scene, row, { object, rest, box }) {
   say(part(row, ".rv"), rv !== "0" ? rv : "");
 }
 
-// call writes a name or, for a story's name of a version, the pod's name with its turn in small type.
+// call writes a name. If a story has named a version, it writes the pod's name with its turn in small type.
 /** @param {Element} el @param {string} name @param {string} [version] */
 function call(el, name, version) {
   if (version === undefined) return say(el, name);
@@ -165,7 +165,7 @@ function showSlots(el, g, n) {
 }
 
 // showNames writes a story's names for the versions into the cells of a queue of the client half. The FIFO has room for
-// several rows; the newest is in the pipe.
+// several rows of names; the newest name is in the pipe.
 /** @param {HTMLElement} el @param {stage.Pipe} g @param {string[]} names @param {boolean} wraps */
 function showNames(el, g, names, wraps) {
   const cells = pool(part(el, ".names"), names.length, () => (

@@ -64,7 +64,7 @@ export const feeds = (listener) => listener.replace(/-handler$/, "");
 /** @param {string} id */
 const numberOf = (id) => Number(id.replace(/\D/g, ""));
 
-// placesOf returns the lanes of a resource by kind, with the number without room, and the informer's watchers.
+// placesOf returns a resource's lanes by kind, how many have no room, and the watchers of the informer on stage.
 /** @param {Scene} scene @param {fold.Resource} res @returns {Places} */
 export function placesOf(scene, res) {
   const { informer } = scene;

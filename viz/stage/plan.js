@@ -76,7 +76,7 @@ const shortest = 58; // ms of one hop
 const longest = 330;
 const slow = 800; // ms of what the viewer must not overlook: a closed watcher, a request that falls off the ring
 const kept = 48; // the most copies at rest
-const remembered = 400; // copies that have left: a late record does not bring them back
+const remembered = 400; // the most copies that have left and that no late record brings back
 /** @type {{ [type: string]: string }} */
 const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // events that are not about an object
 
@@ -268,7 +268,7 @@ export class Planner {
     }));
   }
 
-  // ahead returns the ways of the tokens in from to their next places, which the coming records describe.
+  // ahead returns the way of each given token (from) to its next place, as the coming records describe it.
   /** @param {probe.Record[]} list @param {fold.Resource | undefined} res @param {Map<string, Move>} from */
   ahead(list, res, from) {
     const ways = [];

@@ -181,7 +181,7 @@ export class Router {
     return [...this.plan.tokens.values()].findLast((t) => t.copy.startsWith("ask|") && begins(t.key, key));
   }
 
-  // slideOff drops a request for a version that has left the ring from the oldest slot into the tray.
+  // slideOff moves a request from the oldest slot into the tray, because its version has left the ring.
   /** @param {probe.Record} r */
   slideOff(r) {
     const { ring } = this.scene;
@@ -211,7 +211,7 @@ export class Router {
 
 /** @type {{ [point in probe.PointName]?: Step }} */
 export const routes = {
-  // A write goes to the server under its method; a resumed watch shows its version.
+  // The token of a write shows its method; that of a resumed watch shows its version.
   RequestReceived(s, r) {
     const { method = "", path = "", version = "", query = "", agent } = r.texts ?? {};
     const writes = s.writes.includes(method);

@@ -208,7 +208,7 @@ function boxesOf({ root, view }, elements) {
 
 // ---- server half
 
-// hasEnded: the newest Cacher of a resource has stopped. ended: besides, no other one has started.
+// hasEnded reports that a resource's newest Cacher has stopped; ended, that also no other has started since.
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
@@ -257,7 +257,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
 function showVisitor({ root, story, places: { watchers } }, agent) {
   const el = part(root, ".visitor");
   const lane = [...watchers.lanes.values()].some(({ subject, index }) =>
-    nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // in its place
+    nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // evicted
   const name = part(el, ".name");
   if (agent && !lane) say(name, cut(/^(kubectl|browser)$/.test(agent) ? `your ${agent}` : agent, 18));
   mark(el, "mine", name.textContent?.startsWith("your ") ?? false);

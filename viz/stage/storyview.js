@@ -80,7 +80,7 @@ class Heard {
     this.ended = false; // whether a server has ended
     this.syncs = 0; // the number of resyncs
     /** @type {Map<string, string[]>} */
-    this.held = new Map(); // by reflector: the pods that it has received, after "" if they came in a list
+    this.held = new Map(); // by reflector: the pods that it has received; "" comes first if they are a list's
     /** @type {Map<number | undefined, string>} */
     this.agents = new Map(); // by a request's record: its client
     /** @type {{ by: string, kind: string, rv: string }[]} */
@@ -109,7 +109,7 @@ export class StoryView {
     const compares = (story.several && story.pod)
       || records.some(({ subject = "" }) => /^informer-(delta|list)$/.test(subject));
     const other = this.cast.some((member) => member.other) || records.some((r) => r.point === "CacherStopped");
-    this.beside = [...(compares ? [panes] : []), ...(other ? [ghost] : [])]; // the boxes of more drawings
+    this.beside = [...(compares ? [panes] : []), ...(other ? [ghost] : [])]; // the boxes of the added drawings
     callOwn(`${story.id}-`);
   }
 
@@ -406,7 +406,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   };
 }
 
-// isSent reports whether the last event sent has not reached its client: it is in the result of a watcher without a
+// isSent reports whether the last event is only sent, not received: it is in the result of a watcher without a
 // connection, in the network's buffers, or not yet received by the reflector.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
@@ -415,7 +415,7 @@ function isSent(now, reflector, how) {
   return Boolean(behind || !now.wire || how);
 }
 
-// wordOf returns a word for the state of a client's newest stream. The client may have moved to the server other.
+// wordOf returns a word for the state of a client's newest stream. other is the server to which it may have moved.
 /**
  * @param {StoryView} t @param {Stream | undefined} now @param {boolean} open @param {string} how
  * @param {"" | { name: string, reflector: fold.Subject | undefined } | undefined} other

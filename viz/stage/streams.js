@@ -13,7 +13,7 @@ const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond; faster str
 const second = 1000; // ms
 const apart = 100; // the fewest ms between two readings of the counters
 
-// once and each are the points whose ways are drawn: one way for all, and one for each subject.
+// once lists the points whose records all take one way; each lists those with a way for each subject.
 const once = /** @type {probe.PointName[]} */ (["TxnCommitted", "Etcd3IncomingSent", "Etcd3ResultSent", "RingAppend",
   "StoreUpdate", "IncomingSent", "IncomingReceived"]);
 const each = /** @type {probe.PointName[]} */ (["InputSent", "ResultSent", "FrameWritten", "FrameDecoded",
@@ -61,7 +61,7 @@ export class Flow {
     for (const [id, { point, subject, n }] of last.counts) {
       const passed = n - (first.counts.get(id)?.n ?? 0);
       const [way] = passed > 0 ? this.planner.plan([{ ...some, point, subject }]).moves : [];
-      const name = `${point} ${way?.x} ${way?.y}`; // all watchers without a lane share one
+      const name = `${point} ${way?.x} ${way?.y}`; // all watchers without a lane share one way
       if (point === "TxnCommitted") way?.legs.shift(); // the way begins at the server's door
       if (way?.legs.length) all.set(name, { n: (all.get(name)?.n ?? 0) + passed, way });
     }

@@ -1,7 +1,7 @@
-// Waits marks the queues at which a goroutine waits; the inspector shows why. Goroutines are named at their places: the
-// ones that every event passes (roles) and, while it is blocked, one beside the etcd3 watch or the reflector (posts). A
-// station with a lock has a padlock: while time is stopped, it is closed if the record at the cursor was reported under
-// the lock.
+// Waits marks the queues at which a goroutine waits; the inspector shows why. A goroutine on the path of every event
+// has its name at its place (roleGlyph). Three others, beside the etcd3 watch and the reflector, are named only while
+// they are blocked (postGlyph). A station with a lock has a padlock. While time is stopped, it is closed if the record
+// at the cursor is of a point that is always reported under the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/texts.js";
@@ -63,7 +63,7 @@ export class Waits {
     this.marked = held;
   }
 
-  // showRole shows the wait of a glyph's goroutine. The table lists the points at which a lane waits.
+  // showRole shows the wait of a glyph's goroutine. A wait's lane lists the goroutines that may wait at its point.
   /** @param {HTMLElement} el @param {fold.Wait[]} waits @param {fold.State} state */
   showRole(el, waits, state) {
     const { scene } = this.stage;

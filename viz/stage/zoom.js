@@ -33,7 +33,7 @@ export class Zoom {
     this.touched = -handsOff; // when the viewer last scrolled
     this.scrolled = 0; // when the page last scrolled along
     this.own = ""; // the state of the viewer's own change
-    this.rests = false; // from that change's end until a touch or her next change
+    this.rests = false; // set from that change's end until any input, or the next change
     /** @type {Element[]} */
     this.sought = []; // stations to scroll to if the stage is larger than its frame
     scene.relaid(() => {

@@ -1,6 +1,6 @@
-// Hands: a viewer breaks a part by its hand on the stage. Each hand (stage.gripGlyph) has a control in the list of
-// knobs, and is there only while the list offers it. A ghost shows in words what the hand will do. The hand of a list
-// of values is dragged to the middle of its rim or back, or moved by the arrow keys; then Enter turns the knob.
+// Hands: a viewer breaks a part of the stage by its hand (stage.gripGlyph). A hand has a control in the list of knobs,
+// and is there only while the list offers it. A hand shows in words what it will do. A hand for a list of values is
+// dragged to the middle of its rim or back, or moved by the arrow keys. Letting go, or Enter, turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -28,7 +28,7 @@ export class Hands {
     this.bind();
   }
 
-  // meant returns a hand's control, and what the hand chooses there: the button, or an option; at rest, the next one.
+  // meant returns a hand's control, and its choice: the button itself, or an option of the list, at rest the next.
   /** @param {HTMLElement} el @returns {[Control?, Choice?]} */
   meant(el) {
     const { dataset: { hand, target, by } } = el;

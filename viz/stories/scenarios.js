@@ -158,7 +158,7 @@ class Session {
     /** @type {{ abort: AbortController, began: number } | null} */
     this.playing = null; // set while the pipeline plays
     this.symptom = ""; // in a lab, the record for which the run has waited in vain
-    // why the story is told from the recording: the rest of a sentence, or another sentence
+    // the reason to tell the story from the recording: the rest of a sentence, or a sentence of its own
     this.remark = story.alone ? `, because ${story.alone}` : "";
     /** @type {string[]} */
     this.seen = []; // the caption of each beat's end, by beat

@@ -1,6 +1,6 @@
 // The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
-// told, faster if more wait. If there are more, and for the demo's changes, one is told at a time, whole, while the
-// others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
+// told, faster if more wait, except those of the demo that have waited. Of more changes, one is told at a time, whole.
+// All others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
@@ -118,7 +118,7 @@ export class Pace {
     if (this.own.first) return this.stars(r, change);
     if (!change && this.own.demo(r) && this.after(r.seq) > 0) return false;
     if (!change && this.lags(r)) return false;
-    if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a key in a workqueue
+    if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a workqueue's key: no version
     const one = this.known(change);
     if (one.told === undefined) {
       one.told = this.chooses(about);
@@ -127,8 +127,8 @@ export class Pace {
     return one.told;
   }
 
-  // stars reports whether a record moves the viewer's first change to the client on stage. Its other copies are seen to
-  // leave the dispatcher. Responses of others, and the viewer's next change, are told after it; the rest lands untold.
+  // stars reports whether a record moves the viewer's first change to the client on stage or, in any copy, out of the
+  // dispatcher. Others' responses, and the viewer's next changes, are told later. All other changes land untold.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
     const { own } = this;
@@ -143,8 +143,8 @@ export class Pace {
     return r.point === "InputSent" || Boolean(own.who?.yours(r));
   }
 
-  // lags reports whether a record comes too late in a goal: of a crowd's requests and streams, as many are told as the
-  // time allows, and always the last.
+  // lags reports whether a goal is behind its time at a record without a change, such as a request of a crowd's. Then
+  // the record lands untold. The last few records never lag.
   /** @param {probe.Record} r */
   lags({ seq }) {
     const { goal } = this;
@@ -159,8 +159,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether a beginning change is told. If not all can be, only the newest is, once the previous one
-  // has ended or stopped; a change of the demo's, only if it has not waited.
+  // chooses reports whether a beginning change is told. Usually it is, unless it is the demo's and has waited. If there
+  // are too many, a goal tells some. Otherwise the newest is told, once the current one has ended or stopped.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;

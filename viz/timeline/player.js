@@ -131,8 +131,8 @@ export class Player {
     this.oldest = Math.max(this.oldest, this.head - Math.floor(this.tape.room * 0.9));
   }
 
-  // replaced takes a newer picture from the feed, with those records in between that are shown singly; null if the
-  // records in between are unknown.
+  // replaced takes a newer picture from the feed. kept has the records in between that are shown singly; it is null if
+  // the records in between are unknown.
   /** @param {fold.State} state @param {probe.Record[] | null} kept */
   replaced(state, kept) {
     this.tape.put(kept ?? []);
