@@ -79,8 +79,8 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	}
 }
 
-// unharmed are points that a program reports only if a stop has harmed it.
-var unharmed = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
+// signsOfHarm lists the points that a program reports only if a stop has harmed it.
+var signsOfHarm = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
 	"WatchChanError", "CacherNotReady"}
 
 // TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod.
@@ -129,7 +129,7 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 			"%d stops took %v each and all of it %v", told, stops, *stay, most)
 	})
 	after := v.Points(t)
-	for _, point := range unharmed {
+	for _, point := range signsOfHarm {
 		assert.True(t, after[point] == before[point],
 			"%s: %d before, %d after %d stops of %v", point, before[point], after[point], stops, *stay)
 	}

@@ -102,7 +102,7 @@ func describeToken(token, key string) string {
 // askBoth sends every list to both sides at once, because some wait three seconds for a version that never comes.
 func askBoth(t *testing.T, queries map[string]query, one, other side) {
 	t.Helper()
-	var mu sync.Mutex // guards the counts and t's order
+	var mu sync.Mutex // guards wrong and pages
 	wrong, pages := 0, 0
 	var asked sync.WaitGroup
 	for name, q := range queries {
