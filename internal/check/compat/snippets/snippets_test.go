@@ -135,7 +135,8 @@ func retried(ctx context.Context, pods typed.PodInterface, version string, one f
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
-			return apierrors.FromObject(event.Object) // list, and begin again at the list's version
+			// after a 410, the caller lists again and restarts from that list's version
+			return apierrors.FromObject(event.Object)
 		}
 		one(event) // never a bookmark
 	}
