@@ -28,7 +28,7 @@ PLATFORMS := darwin/arm64 windows/amd64
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/otherserver ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fresh race plain compat recipes browser lint fork size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
+.PHONY: help run test fresh race plain compat recipes browser lint fork where size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -104,6 +104,9 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 fork: ## give the module another path: make fork MODULE=github.com/you/listwatch
 	git grep -lz listwatch -- ':!*.svg' | MODULE=$(or $(MODULE),$(error name it: MODULE=github.com/you/listwatch)) xargs -0 perl -pi -e \
 	  's{(?<![\w./-])listwatch(?=/(chapters|cmd|docs|internal|viz)\b|/\.\.\.|/["`]|$$| v0| =>)}{$$ENV{MODULE}}g if m{listwatch/|^(module|replace|\s)\s*listwatch}'
+
+where: ## say of a line which room it is in, what changes with it, and which tests notice: make where LINE=viz/stage/plan.js:40
+	@sh internal/check/tools/where.sh $(or $(LINE),$(error name it: LINE=viz/stage/plan.js:40))
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
 	@git ls-files | grep -vE '(_templ|/probe/constants)\.go$$|\.(gz|png|svg|sum|pb|woff2)$$|^LICENSE|/OFL.txt$$' | tr '\n' '\0' | xargs -0 awk -f internal/check/tools/size.awk | sort

@@ -1,5 +1,8 @@
 // Package recordingbombs makes recordings that, like zip bombs, would take far more memory than their files, as written
 // by an attacker or a broken disk.
+//
+// Change: a limit of internal/observe/recording and viz/log/recording.js has a recording here; its Refusal is part of
+// both sentences.
 package recordingbombs
 
 import (
