@@ -15,8 +15,8 @@ import (
 // stage draws one of several. Each is the first match after the previous moment. A star marks the representative one.
 type told struct{ take, moments string }
 
-// figures are the chapters' figures; tries are first tries, made from a lab's broken source, which a chapter shows
-// before the repair.
+// figures has the chapters' figures. tries has first tries, made from a lab's broken source; a chapter shows its first
+// try before the repair.
 var (
 	figures = map[int]told{
 		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},

@@ -1,10 +1,10 @@
 // Package inspector shows one part of the stage, a station, a queue or a watcher, in leaves: its description, its
 // state, the code that reports there, the chain of waiting goroutines, and its records. The page itself fills in the
-// leaves that depend on the picture at the cursor (why.js, why.js). It owns only texts: each station and queue needs
-// one in places.yaml.
+// leaves that depend on the picture at the cursor (why.js). It owns only texts: each station and queue needs one in
+// places.yaml.
 //
 // Change: a new station or queue needs its text in places.yaml (TestEveryStationAndQueueIsToldOf). why.js follows the
-// waits that points.go declares, and state.js fields of the fold.
+// waits that points.go declares, and lists fields of the fold.
 package inspector
 
 import (

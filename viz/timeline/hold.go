@@ -50,7 +50,7 @@ func (h Hold) Panel() templ.Component {
 // Held reports whether the world is held.
 func (h Hold) Held() bool { return h.World != nil && h.World.Status().Held }
 
-// Attend is called when a page begins to watch the log: the world is not resumed until it leaves.
+// Attend is called when a page begins to watch the log: the world is not resumed until the page leaves.
 func (h Hold) Attend() (leave func()) {
 	if h.World == nil {
 		return func() {}

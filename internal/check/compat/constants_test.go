@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// numbers are the numbers on an event's way: a folder of ours and a package of upstream's, then our names with their
-// values. Upstream's name follows where it differs, or upstream's line in quotes where it has no name for the number.
+// numbers lists the numbers on an event's way: a folder of ours and a package of upstream's, then our names with their
+// values. If upstream's name differs, it follows. If upstream has no name for a number, its line follows in quotes.
 const numbers = `
 chapters/01-storage as k8s.io/apiserver/pkg/storage/cacher
   ResourceVersionTooHighRetrySeconds 1 resourceVersionTooHighRetrySeconds

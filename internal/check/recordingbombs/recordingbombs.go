@@ -1,5 +1,5 @@
-// Package recordingbombs makes recordings that, like zip bombs, would take far more memory than their files, as written
-// by an attacker or a broken disk.
+// Package recordingbombs makes recordings that, like zip bombs, would take far more memory than their files. An
+// attacker or a broken disk may write such files.
 //
 // Change: a limit of internal/observe/recording and viz/log/recording.js has a recording here; its Refusal is part of
 // both sentences.
@@ -32,7 +32,7 @@ const (
 	wait = `{"seq":%[1]d,"t":1,"point":"","kind":"","subject":"","lane":"","on":"","type":"","key":"","rv":"1"}`
 )
 
-// All are the greedy recordings except LongTexts.
+// All lists the greedy recordings except LongTexts.
 var All = []Greedy{
 	{"many resources", "more than the 512 resources", records, 100_000,
 		`{"seq":%[1]d,"point":"RingAppend","resource":"r%[1]d","args":[0,1,100,1]}` + "\n", ""},

@@ -93,7 +93,7 @@ func (l *Lens) Run(ctx context.Context) {
 	routine.Every(ctx, l.config.Clock, period, l.tick)
 }
 
-// passed are the headers of answers that API clients need. The lens drops all others: a server sets them for its own
+// passed lists the headers of answers that API clients need. The lens drops all others: a server sets them for its own
 // origin, but here they would apply to ours.
 var passed = strings.Fields("Allow Audit-Id Cache-Control Connection Content-Encoding Content-Length Content-Type " +
 	"Date Etag Last-Modified Location Retry-After Sec-Websocket-Accept Sec-Websocket-Protocol Upgrade Vary Warning " +
@@ -140,7 +140,7 @@ func (l *Lens) Report() Report {
 	return report
 }
 
-// acts are subresources through which a GET can change the cluster.
+// acts lists the subresources through which a GET can change the cluster.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
 // refuse returns the error for a forbidden request, or nil for an allowed one. header is the answer's.

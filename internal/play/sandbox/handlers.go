@@ -20,7 +20,7 @@ const (
 	maxHandlers = 64
 )
 
-// handlers are the handlers that viewers have added to the shared informer. A viewer can make a handler slow: its
+// handlers holds the handlers that viewers have added to the shared informer. A viewer can make a handler slow: its
 // notifications then wait in its pending ring, and no other handler waits.
 //
 // The command that has the machine to itself adds to the list. A command that is under way may remove a handler that
@@ -49,7 +49,7 @@ type pace struct {
 	changed chan struct{} // closed by setDelay, never sent on
 }
 
-// check returns why there can be no handler of that name, as a 400, 409 or 429; nil: there can be one.
+// check returns an error, 400, 409 or 429, if there can be no handler of that name.
 func (h *handlers) check(name string) error {
 	switch {
 	case name == "" || len(name) > 32:

@@ -19,7 +19,7 @@ import (
 const (
 	maxDelay       = time.Minute      // the longest delay of a handler
 	compactTime    = 30 * time.Second // the longest wait for a compaction by etcd
-	switchPatience = 5 * time.Second  // how long a switch lets a story undo its changes before it ends the session
+	switchPatience = 5 * time.Second  // a story's time to undo its changes before a switch ends the session
 	maxKnob        = 253              // bytes in each part of a knob: the longest name of an object
 	etcdKind       = "etcd"           // the kind of commands that act on etcd
 )

@@ -62,7 +62,7 @@ type WatcherInfo struct {
 	Error     string         `json:"error,omitempty"` // why the watch is not open; "": it is open
 }
 
-// watchers are the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the
+// watchers holds the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the
 // events. When a stream ends, the watcher opens another one from the last resource version that it has seen or, if that
 // version has expired, from the current state. Every client must resume a watch in this way.
 //
@@ -126,7 +126,7 @@ func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error 
 	return nil
 }
 
-// check returns why there can be no watch with these options; nil: there can be one.
+// check returns an error if there can be no watch with these options.
 func (w *watchers) check(options WatcherOptions) error {
 	switch {
 	case w.Pipeline.Server.Resource(options.Resource) == nil:

@@ -125,7 +125,7 @@ func (s *runner) note(name string, r probe.Record) {
 }
 
 // expand replaces the variables in a text: results of steps, fields of awaited records, and the time between two
-// records: ${committed..done}.
+// records (${committed..done}).
 func (s *runner) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		kept, _, _ := strings.Cut(name, ".")
@@ -198,7 +198,7 @@ func (s *runner) read() error {
 //go:embed stories/*.yaml
 var files embed.FS
 
-// All are the stories, in the order of their files, which is the best order for viewers.
+// All lists the stories, in the order of their files, which is the best order for viewers.
 var All []Story
 
 // init reads the stories after the initialization of verbs and terms, which decoding uses. A file's name is a number,

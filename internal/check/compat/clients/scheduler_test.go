@@ -23,7 +23,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// stages are the behaviours that kwok simulates, files of its own module.
+// stages lists the files, in kwok's module, of the behaviours that kwok simulates.
 var stages = []string{"node/fast/node-initialize", "node/heartbeat/node-heartbeat", "pod/fast/pod-complete",
 	"pod/fast/pod-delete", "pod/fast/pod-ready"}
 

@@ -144,7 +144,7 @@ func (p *page) contrasts(t *testing.T) {
 	p.until(t, `document.body.dataset.view === "loop"`)
 }
 
-// inEveryTheme calls do in every theme with FULL, otherwise in one, a different one each time. It then restores the
+// With FULL, inEveryTheme calls do in every theme; otherwise in one, a different one each time. Then it restores the
 // system's theme.
 func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 	themes := []string{"light", "dark", "contrast"}

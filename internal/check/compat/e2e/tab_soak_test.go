@@ -25,7 +25,7 @@ import (
 
 const (
 	soak = 10 * time.Minute
-	// fills is by how many bytes the renderer may grow after the first minute of the demo: a fortieth of its size. The
+	// fills is the most bytes by which the renderer may grow after the demo's first minute: a fortieth of its size. The
 	// log and the page's tape are full after four minutes: two megabytes in Go with its garbage, half of one in the
 	// page. Chromium's layout heap keeps partly filled pages: three. We saw 5 in all, 8 on a busy machine; readings
 	// differ by two from one minute to the next.

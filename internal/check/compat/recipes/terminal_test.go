@@ -254,7 +254,7 @@ func (x *terminal) leaveOpen(s *step, command string) {
 	}
 }
 
-// guests returns how many watches commands have opened so far.
+// guests returns the number of watches that commands have opened so far.
 func (x *terminal) guests() (n int) {
 	var log struct {
 		Records []struct{ Texts map[string]string }

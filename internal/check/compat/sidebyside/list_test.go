@@ -335,7 +335,7 @@ type stream struct {
 	watch watch.Interface
 	done  chan struct{} // closed by collect when the stream has ended
 
-	mu   sync.Mutex // guards the field below
+	mu   sync.Mutex // guards seen
 	seen []string
 }
 
