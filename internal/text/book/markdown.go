@@ -50,13 +50,18 @@ type document struct {
 	answer    ast.Node        // the line that begins the answer around the present node; nil: there is none
 }
 
-// renamed maps old names of headings to their present names, so that old links still lead to them.
-var renamed = strings.NewReplacer(
-	`<h2 id="what-else-upstream-does"`,
-	`<a id="what-upstream-does-more"></a><h2 id="what-else-upstream-does"`,
-	`<h3 id="errors-name-keys-statuses-name-resources"`,
-	`<a id="errors-speak-of-keys-statuses-speak-of-resources"></a><h3 id="errors-name-keys-statuses-name-resources"`,
-)
+// renamed has old names of headings, by their present names, so that old links still lead to them.
+var renamed = map[string]string{
+	"a-deleted-object-is-back":                 "a-deleted-object-is-there-again",
+	"a-new-handler":                            "a-handler-comes",
+	"errors-name-keys-statuses-name-resources": "errors-speak-of-keys-statuses-speak-of-resources",
+	"my-controller-misses-its-own-write":       "my-controller-reads-its-own-write",
+	"several-servers-and-your-own-write":       "several-servers-and-ones-own-write",
+	"wait-for-your-own-write":                  "wait-for-ones-own-write",
+	"what-else-upstream-does":                  "what-upstream-does-more",
+}
+
+var headingTag = regexp.MustCompile(`<h[23] id="([^"]+)"`)
 
 // render renders the prose of a chapter, or of a document.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
@@ -71,7 +76,12 @@ func (e *editor) render(chapter *Chapter, name string, src []byte) {
 		e.problem(name, 0, "render: %w", err)
 		return
 	}
-	chapter.HTML = renamed.Replace(out.String())
+	chapter.HTML = headingTag.ReplaceAllStringFunc(out.String(), func(tag string) string {
+		if old := renamed[headingTag.FindStringSubmatch(tag)[1]]; old != "" {
+			return `<a id="` + old + `"></a>` + tag
+		}
+		return tag
+	})
 }
 
 // Transform implements goldmark's transformer: goldmark calls it with the parsed document. It notes the parts that the
