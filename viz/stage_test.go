@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -86,12 +85,7 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 			cache.At(probe.StoreHolds, "/registry/pods/default/b", 2, 2)
 		})
 		ui := New(pictures, frame.New(log, pictures), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer func() {
-			cancel()
-			synctest.Wait()
-		}()
-		go ui.Run(ctx)
+		bubble.Go(t, "test.ui", ui.Run)
 		cache.At(probe.CacheReplaced, "", 5, 0, 0, 100, 1000)
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, log.Last(), "of a thousand objects there are names")

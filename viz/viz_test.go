@@ -93,17 +93,14 @@ func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, pods := newLog()
 		ui := show(log)
-		ctx, cancel := context.WithCancel(t.Context())
-		go ui.Run(ctx)
+		bubble.Go(t, "test.ui", ui.Run)
 		for range 100 { // far more than the log's size in all, but not within one period
 			pods.At(probe.TxnCommitted, "a", 1)
 			time.Sleep(framePeriod / 4)
 		}
 		synctest.Wait()
-		if _, state := snapshotOf(t, ui); state.Lost != 0 || state.Seq != 100 {
-			t.Errorf("got seq %d with %d lost, want 100 with none", state.Seq, state.Lost)
-		}
-		cancel()
+		seq, state := snapshotOf(t, ui)
+		assert.True(t, seq == 100 && state.Lost == 0, "got seq %d with %d lost, want 100 with none", seq, state.Lost)
 	})
 }
 

@@ -44,13 +44,12 @@ type bench struct {
 	*SharedIndexInformer
 	t      *testing.T
 	server *fakeServer
-	cancel context.CancelFunc
-	ended  chan struct{}
+	end    func()
 }
 
 // newBench returns a bench whose server has two pods.
 func newBench(t *testing.T, cfg Config) *bench {
-	b := &bench{t: t, server: newFakeServer("a", "b"), ended: make(chan struct{})}
+	b := &bench{t: t, server: newFakeServer("a", "b")}
 	cfg.Name, cfg.ListerWatcher, cfg.ExampleObject, cfg.Clock = "pods", b.server, &corev1.Pod{}, clock.RealClock{}
 	cfg.Indexers = indexer.Indexers{indexer.NamespaceIndex: indexer.MetaNamespaceIndexFunc}
 	cfg.Jitter, cfg.Probe = func() float64 { return 0 }, probetest.Probe(t, "informer")
@@ -58,20 +57,9 @@ func newBench(t *testing.T, cfg Config) *bench {
 	return b
 }
 
-func (b *bench) run() {
-	ctx, cancel := context.WithCancel(b.t.Context())
-	b.cancel = cancel
-	bubble.Go(b.t, "informer.Run", func(context.Context) {
-		b.Run(ctx)
-		close(b.ended)
-	})
-	synctest.Wait()
-}
+func (b *bench) start() { b.end = bubble.Go(b.t, "informer.Run", b.Run) }
 
-func (b *bench) end() {
-	b.cancel()
-	<-b.ended
-}
+func (b *bench) run() { b.start(); synctest.Wait() }
 
 func (b *bench) add(h processor.ResourceEventHandler, opts HandlerOptions) processor.Registration {
 	b.t.Helper()
@@ -227,14 +215,9 @@ func TestAfterTheEnd(t *testing.T) {
 		r := &recorder{Delay: time.Minute}
 		registration := b.add(r, HandlerOptions{})
 		b.run()
-		b.cancel()
-		synctest.Wait()
-		select {
-		case <-b.ended:
-			t.Fatal("Run returned while a handler was running")
-		default:
-		}
-		<-b.ended
+		began := time.Now()
+		b.end()
+		assert.Equal(t, time.Minute, time.Since(began), "Run returned while a handler was running: after")
 		<-registration.ShutdownChan()
 		got := len(r.Take())
 		assert.Equal(t, 1, got, "%d calls, want only the one that was running", got)
@@ -253,11 +236,8 @@ func TestWaiting(t *testing.T) {
 	variants(t, func(t *testing.T, b *bench) {
 		r := &recorder{Delay: time.Second}
 		registration := b.add(r, HandlerOptions{Name: "slow"})
-		ctx, cancel := context.WithCancel(t.Context())
-		bubble.Go(t, "informer.Run", func(context.Context) {
-			b.Run(ctx)
-			close(b.ended)
-		})
+		ctx := t.Context()
+		b.start()
 		ended, end := context.WithCancel(ctx)
 		end()
 		assert.False(t, WaitFor(ended, registration.HasSyncedChecker()), "waited in vain, and was not told")
@@ -266,8 +246,7 @@ func TestWaiting(t *testing.T) {
 			time.Since(began))
 		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && time.Since(began) == 2*time.Second,
 			"the handler after %v, want the two seconds it takes", time.Since(began))
-		cancel()
-		<-b.ended
+		b.end()
 		assert.True(t, WaitFor(ctx, b.HasSyncedChecker(), registration.HasSyncedChecker()),
 			"what is done stays done, even if ctx is")
 	})

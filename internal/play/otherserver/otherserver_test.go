@@ -1,7 +1,6 @@
 package otherserver
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
@@ -82,10 +82,7 @@ func attend(t *testing.T, config Config) *Guest {
 	t.Helper()
 	config.Clock = clock.RealClock{}
 	guest := require.Value(New(config))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { guest.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	bubble.Go(t, "test.guest", guest.Run)
 	return guest
 }
 

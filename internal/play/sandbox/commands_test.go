@@ -397,18 +397,16 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		slow := slowStorage{goOn: make(chan struct{})}
 		traffic := newTraffic(slow, clock.RealClock{}, 0)
-		ctx, cancel := context.WithCancel(t.Context())
-		go traffic.Run(ctx)
+		bubble.Go(t, "test.traffic", traffic.Run)
 		traffic.setRate(100)
 		time.Sleep(time.Second)
 		traffic.setRate(0)
-		waiting, leave := context.WithTimeout(ctx, time.Minute)
+		waiting, leave := context.WithTimeout(t.Context(), time.Minute)
 		defer leave()
 		err := traffic.settle(waiting)
 		assert.True(t, errors.Is(err, context.DeadlineExceeded), "while writes are under way: settled with %v", err)
 		close(slow.goOn)
-		assert.NoError(t, traffic.settle(ctx))
-		cancel()
+		assert.NoError(t, traffic.settle(t.Context()))
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -43,13 +42,10 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 		client := n.Client()
 		defer client.CloseIdleConnections()
 		for _, name := range []string{"first", "second"} {
-			if _, err := client.Get("http://localhost/"); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("before the %s server: got %v, want refused", name, err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
+			_, err := client.Get("http://localhost/")
+			assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "before the %s server: got %v, want refused", name, err)
 			ended := false // whether the stream's handler has ended
-			var serving sync.WaitGroup
-			serving.Go(func() {
+			stop := bubble.Go(t, "test.serve", func(ctx context.Context) {
 				n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.WriteString(w, name)
 					_ = http.NewResponseController(w).Flush()
@@ -64,8 +60,7 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 			body, _ := io.ReadAll(answer.Body)
 			assert.True(t, string(body) == name, "got %q from the %s server", body, name)
 			stream := require.Value(client.Get("http://localhost/stream"))(t)
-			cancel()
-			serving.Wait()
+			stop()
 			assert.True(t, ended, "the %s server has ended before its handler", name)
 			_ = stream.Body.Close()
 		}
@@ -77,11 +72,8 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var n Network
-		ctx, cancel := context.WithCancel(t.Context())
 		var written atomic.Int64
-		serving := make(chan bool)
-		go func() {
-			defer close(serving)
+		bubble.Go(t, "test.serve", func(ctx context.Context) {
 			n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				for piece := make([]byte, 1<<10); ; written.Add(1 << 10) {
 					if _, err := w.Write(piece); err != nil || http.NewResponseController(w).Flush() != nil {
@@ -89,7 +81,7 @@ func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 					}
 				}
 			}), func(err error) { t.Error(err) })
-		}()
+		})
 		synctest.Wait()
 		_, client := n.Lines()
 		answer := require.Value(client.Get("http://localhost/"))(t)
@@ -100,7 +92,5 @@ func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, socketBuffers/2, written.Load()-before, "bytes that follow what was read")
 		assert.NoError(t, answer.Body.Close())
-		cancel()
-		<-serving
 	})
 }

@@ -32,22 +32,18 @@ func open(t *testing.T, handler http.Handler) *page {
 	t.Helper()
 	var network pipenet.Network
 	client := network.Client()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &page{ctx: ctx}
+	p := &page{}
 	p.proxy = New(client, func(m Message) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.got = append(p.got, m)
 	})
-	var serving sync.WaitGroup
-	serving.Go(func() { network.Serve(ctx, handler, func(err error) { t.Error(err) }) })
-	synctest.Wait() // waits until the server listens
-	t.Cleanup(func() {
-		cancel()
-		p.proxy.Wait()
-		client.CloseIdleConnections()
-		serving.Wait()
+	bubble.Go(t, "test.serve", func(ctx context.Context) {
+		p.ctx = ctx
+		network.Serve(ctx, handler, func(err error) { t.Error(err) })
 	})
+	synctest.Wait() // waits until the server listens
+	t.Cleanup(func() { p.proxy.Wait(); client.CloseIdleConnections() })
 	return p
 }
 

@@ -21,6 +21,7 @@ import (
 	storage "listwatch/chapters/01-storage"
 	indexer "listwatch/chapters/11-indexer"
 	informer "listwatch/chapters/13-informer"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/observe/probe"
 )
@@ -362,17 +363,12 @@ func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer
 	pods, again := benchPods(1000, 1), benchPods(1000, 1001)
 	c := newChannel(pods)
 	i := informerOf(c)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{}) // closed when the informer has ended
 	handlers := make([]*counting, n)
 	for at := range handlers {
 		handlers[at] = &counting{want: int64(len(pods) + b.N), done: make(chan struct{})}
 		i.add(handlers[at])
 	}
-	go func() {
-		defer close(ended)
-		i.run(ctx)
-	}()
+	bubble.Go(b, "test.informer", i.run)
 	eventually.Holds(b, "the handlers are told of the pods there are",
 		func() bool { return handlers[n-1].told.Load() >= int64(len(pods)) })
 	b.ResetTimer()
@@ -389,6 +385,5 @@ func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer
 	}
 	report()
 	b.StopTimer()
-	cancel()
-	<-ended
+
 }

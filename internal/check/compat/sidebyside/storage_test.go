@@ -29,6 +29,7 @@ import (
 	etcd3 "listwatch/chapters/02-etcd3"
 	cacher "listwatch/chapters/06-cacher"
 	registry "listwatch/chapters/07-registry"
+	"listwatch/internal/check/bubble"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
@@ -216,16 +217,7 @@ func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe, clk c
 		Trigger: &storage.Trigger{Field: "spec.nodeName", ValueOf: nodeName},
 		Clock:   clk, UseWatchList: true, Probe: p,
 	}))(tb)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Run(ctx)
-	}()
-	tb.Cleanup(func() {
-		cancel()
-		<-ended
-	})
+	bubble.Go(tb, "test.cacher", c.Run)
 	return ourCache{cacher.NewCacheDelegator(c, store), c}
 }
 

@@ -1,7 +1,6 @@
 package sidebyside
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -57,19 +56,13 @@ func play(t *testing.T, build func(*apiServer, mode, *diary) *follower, m mode, 
 		}
 		st.follower = build(st.apiServer, m, &st.errs)
 		st.join("h1", nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{}) // closed when the informer has ended
-		go func() {
-			defer close(ended)
-			st.follower.run(ctx)
-		}()
+		stop := bubble.Go(t, "test.informer", st.follower.run)
 		steps = append(steps, st.look("begin"))
 		for _, line := range story {
 			st.step(line)
 			steps = append(steps, st.look(line))
 		}
-		cancel()
-		<-ended
+		stop()
 		steps = append(steps, st.look("end"))
 	})
 	return steps
