@@ -55,9 +55,7 @@ func toldEngine(t *testing.T) *engine {
 	t.Helper()
 	e := newEngine(t, map[string]string{"player": "timeline/player.js", "own": "timeline/own.js", "tape": "log/tape.js",
 		"fold": "log/fold.js", "hops": "stage/hops.js"})
-	log, _ := newLog()
-	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
-	run[bool](t, e, `var twin = JSON.parse(`+quote(t, points)+`); `+toldStage)
+	run[bool](t, e, `var twin = `+points(t)+`; `+toldStage)
 	return e
 }
 

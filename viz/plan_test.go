@@ -152,12 +152,10 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 // TestAPlayerMovesTheCursorAtItsPace plays a record every millisecond for a second, pauses for ten, and plays another.
 func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
 	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js", "fold": "log/fold.js"})
-	log, _ := newLog()
-	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
 	got := run[string](t, e, `var seen = "";
 		var performance = { now: () => 0 };
 		(async () => {
-			const fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
+			const fold = page.fold.newFold(`+points(t)+`);
 			const record = (seq, t) => ({ seq, t, point: "RingAppend", resource: "pods", args: [0, 1, 2, 3] });
 			const tape = new page.tape.Tape(fold, null);
 			const [none, never] = [() => {}, () => false];

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
@@ -87,6 +86,13 @@ func quote(t *testing.T, text []byte) string {
 	return string(literal)
 }
 
+// points returns what the page asks for first, the table of all points, as a JavaScript expression.
+func points(t *testing.T) string {
+	t.Helper()
+	log, _ := newLog()
+	return `JSON.parse(` + quote(t, ask(show(log), "GET", "/viz/points", "").Body.Bytes()) + `)`
+}
+
 // twin is the page's fold beside the Go fold.
 type twin struct {
 	*engine
@@ -98,11 +104,7 @@ func newTwin(t *testing.T) *twin { return twinWith(t, map[string]string{"fold": 
 func twinWith(t *testing.T, modules map[string]string) *twin {
 	t.Helper()
 	e := newEngine(t, modules)
-	log, _ := newLog()
-	answer := ask(show(log), "GET", "/viz/points", "")
-	require.True(t, answer.Code == http.StatusOK, answer.Code)
-	run[bool](t, e, `var twin = page.fold.newFold(JSON.parse(`+quote(t, answer.Body.Bytes())+
-		`)), state = page.fold.newState(); true`)
+	run[bool](t, e, `var twin = page.fold.newFold(`+points(t)+`), state = page.fold.newState(); true`)
 	return &twin{engine: e, ours: fold.New()}
 }
 
@@ -185,9 +187,7 @@ func TestEveryPointHasItsSentence(t *testing.T) {
 func reading(t *testing.T) *engine {
 	t.Helper()
 	e := newEngine(t, map[string]string{"fold": "log/fold.js", "recording": "log/recording.js", "tape": "log/tape.js"})
-	log, _ := newLog()
-	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
-	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
+	run[bool](t, e, `var fold = page.fold.newFold(`+points(t)+`);
 		var readAll = (text, tape = { put() {}, keep() {} }) => {
 			const reader = new page.recording.Reader(fold, tape);
 			for (const line of text.split("\n")) reader.line(line);

@@ -21,9 +21,7 @@ func newWhy(t *testing.T, records []probe.Record) *engine {
 	}
 	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js",
 		"query": "log/query.js"})
-	log, _ := newLog()
-	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
-	run[bool](t, e, `var fold = page.fold.newFold(JSON.parse(`+quote(t, points)+`)), state = page.fold.newState();
+	run[bool](t, e, `var fold = page.fold.newFold(`+points(t)+`), state = page.fold.newState();
 		fold.apply(state, JSON.parse(`+quote(t, feedOf(records))+`));
 		var pods = state.resources.pods, w = page.why.newWhy(fold.infos); true`)
 	return e
