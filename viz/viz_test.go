@@ -307,8 +307,7 @@ func TestARecordingIsServedAndShownInAFrameOfOurs(t *testing.T) {
 	if got := get("/viz/takes/life"); got.Code != http.StatusOK || got.Body.String() != string(life.File()) {
 		t.Errorf("/viz/takes/life: %d with %d bytes", got.Code, got.Body.Len())
 	}
-	got := get("/viz/takes/none")
-	assert.Equal(t, http.StatusNotFound, got.Code, "/viz/takes/none")
+	assert.Equal(t, http.StatusNotFound, get("/viz/takes/none").Code, "/viz/takes/none")
 	tests := []struct {
 		path, take, frame string
 		figure            bool

@@ -180,8 +180,7 @@ func TestStopAndCancelCloseTheChannelOnce(t *testing.T) {
 			wg.Wait()
 		}
 		synctest.Wait()
-		left := s.Snapshot().Watches
-		assert.Equal(t, 0, len(left), "still under way: %v", left)
+		assert.Equal(t, 0, len(s.Snapshot().Watches), "watches that are still under way")
 	})
 }
 

@@ -49,18 +49,13 @@ func TestTheCacheRefusesWhatIsOutOfOrderAndAsksForAList(t *testing.T) {
 func TestTheListsVersionIsTheBoundUntilSomethingIsDropped(t *testing.T) {
 	f := newFixture(t, 4)
 	f.list(10)
-	_, err := f.since(10)
-	assert.NoError(t, err, "resume from the list with an empty ring")
-	_, err = f.since(9)
-	assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the list")
+	assert.NoError(t, assert.ErrorOf(f.since(10)), "resume from the list with an empty ring")
+	assert.Fails(t, assert.ErrorOf(f.since(9)), apierrors.IsResourceExpired, "resume from before the list")
 	f.fill(15, 17) // 11 to 14 belonged to other resources
-	_, err = f.since(10)
-	assert.NoError(t, err, "resume from the list")
+	assert.NoError(t, assert.ErrorOf(f.since(10)), "resume from the list")
 	f.fill(17, 20) // drops 15
-	_, err = f.since(14)
-	assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the first event")
-	_, err = f.since(15)
-	assert.NoError(t, err, "resume from the event before the first")
+	assert.Fails(t, assert.ErrorOf(f.since(14)), apierrors.IsResourceExpired, "resume from before the first event")
+	assert.NoError(t, assert.ErrorOf(f.since(15)), "resume from the event before the first")
 }
 
 func TestARingThatIsMadeSmallerByHandForgets(t *testing.T) {
@@ -69,10 +64,8 @@ func TestARingThatIsMadeSmallerByHandForgets(t *testing.T) {
 	f.fill(11, 20)
 	f.SetRingCapacity(3)
 	f.is("oldest", f.Snapshot().OldestRV, "17")
-	_, err := f.since(10)
-	assert.Fails(t, err, apierrors.IsResourceExpired, "resume from the list")
-	_, err = f.since(16)
-	assert.NoError(t, err, "resume from the event before the first")
+	assert.Fails(t, assert.ErrorOf(f.since(10)), apierrors.IsResourceExpired, "resume from the list")
+	assert.NoError(t, assert.ErrorOf(f.since(16)), "resume from the event before the first")
 	f.SetRingCapacity(0)
 	f.is("free again", f.Snapshot().Capacity, "100")
 }
@@ -212,8 +205,7 @@ func TestAWatchChannelHoldsAboutASecondOfEvents(t *testing.T) {
 		{100, true, false, 10}, {6400, true, false, 86}, {102400, true, false, 1000},
 		{100, true, true, 10}, {102400, true, true, 10},
 	} {
-		f := newFixture(t, c.capacity)
-		assert.Equal(t, c.want, f.SuggestedWatchChannelSize(c.indexExists, c.trigger), "%+v", c)
+		assert.Equal(t, c.want, newFixture(t, c.capacity).SuggestedWatchChannelSize(c.indexExists, c.trigger), "%+v", c)
 	}
 }
 
@@ -224,9 +216,8 @@ func TestWhatWasDroppedBeforeARelistIsNotMissedAfterIt(t *testing.T) {
 	f.list(30)
 	for name, more := range map[string]func(){"empty": func() {}, "filled again": func() { f.fill(33, 36) }} {
 		more()
-		_, err := f.since(30)
-		assert.NoError(t, err, "resume from the list, %s ring", name)
-		_, err = f.since(29)
+		assert.NoError(t, assert.ErrorOf(f.since(30)), "resume from the list, %s ring", name)
+		_, err := f.since(29)
 		assert.Fails(t, err, apierrors.IsResourceExpired, "resume from before the list, %s ring", name)
 	}
 }

@@ -79,8 +79,7 @@ func TestSnapshotsGoWithTheRing(t *testing.T) {
 	f.is("snapshots", f.Snapshot().Snapshots, "4")
 	f.is("the oldest", names(f.exact(16)), "default/x 16")
 	for _, rv := range []uint64{3, 15} {
-		_, err := f.snapshotAt(t.Context(), "", rv)
-		assert.Fails(t, err, apierrors.IsResourceExpired, "at %d", rv)
+		assert.Fails(t, assert.ErrorOf(f.snapshotAt(t.Context(), "", rv)), apierrors.IsResourceExpired, "at %d", rv)
 		f.is("has", f.HasSnapshot(rv), "false")
 	}
 	f.is("has the future", f.HasSnapshot(100), "true")
@@ -96,8 +95,7 @@ func TestSnapshotsGoWithTheStoragesOwnHistory(t *testing.T) {
 	f.is("the compacted version itself", names(f.exact(14)), "default/x 12")
 	f.is("a newer one", names(f.exact(15)), "default/x 15")
 	for _, rv := range []uint64{10, 12, 13} {
-		_, err := f.snapshotAt(t.Context(), "", rv)
-		assert.Fails(t, err, apierrors.IsResourceExpired, "at %d", rv)
+		assert.Fails(t, assert.ErrorOf(f.snapshotAt(t.Context(), "", rv)), apierrors.IsResourceExpired, "at %d", rv)
 		f.is("has", f.HasSnapshot(rv), "false")
 	}
 	interval, err := f.since(10)

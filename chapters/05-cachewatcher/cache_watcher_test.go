@@ -282,8 +282,7 @@ func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 				for range rand.IntN(4) {
 					goruntime.Gosched() // so that result is full now and then
 				}
-				got := event.Object.(*corev1.Pod).ResourceVersion
-				require.Equal(t, strconv.FormatUint(next, 10), got, "got %s, want %d", got, next)
+				require.Equal(t, strconv.FormatUint(next, 10), event.Object.(*corev1.Pod).ResourceVersion)
 				next++
 			}
 		})

@@ -139,8 +139,7 @@ func TestACacherThatCannotBeConfiguredIsNotMade(t *testing.T) {
 	} {
 		config := Config{ResourcePrefix: prefix, Storage: &gatedStorage{}, Clock: nil}
 		change(&config)
-		_, err := New(config)
-		assert.True(t, err != nil, "%s: accepted", name)
+		assert.True(t, assert.ErrorOf(New(config)) != nil, "%s: accepted", name)
 	}
 }
 
@@ -385,8 +384,6 @@ func TestTwoCachersOfOneResourceAreNotShownInOneRegistry(t *testing.T) {
 		NewListFunc: newPodList,
 		GetAttrs:    podAttrs, Clock: newFixture(t, nil).clock, Registry: prometheus.NewRegistry(),
 	}
-	_, err := New(config)
-	require.NoError(t, err)
-	_, err = New(config)
-	assert.True(t, err != nil, "the second one was made")
+	require.Value(New(config))(t)
+	assert.True(t, assert.ErrorOf(New(config)) != nil, "the second one was made")
 }

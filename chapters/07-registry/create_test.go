@@ -66,8 +66,7 @@ func TestCreateGivesUpWhenNoGeneratedNameIsFree(t *testing.T) {
 }
 
 func TestGeneratedNamesFitALabel(t *testing.T) {
-	got := SimpleName(strings.Repeat("a", 300))
-	assert.Equal(t, 63, len(got), "length")
+	assert.Equal(t, 63, len(SimpleName(strings.Repeat("a", 300))), "length")
 }
 
 func TestCreateRefuses(t *testing.T) {

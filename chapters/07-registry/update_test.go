@@ -123,13 +123,12 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 func TestBindingPutsAPodOnANodeOnce(t *testing.T) {
 	w := newWorld(t)
 	w.create(pod("a"))
-	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{})
-	require.NoError(t, err)
+	require.Value(w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n1"), &metav1.CreateOptions{}))(t)
 	got := w.stored()
 	assert.Equal(t, "n1", got.Spec.NodeName, "node")
 	assert.True(t, len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Type == corev1.PodScheduled &&
 		got.Status.Conditions[0].Status == corev1.ConditionTrue, "conditions: got %+v", got.Status.Conditions)
-	_, err = w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
+	_, err := w.pods.Binding.Create(t.Context(), "default", "a", binding("a", "n2"), &metav1.CreateOptions{})
 	status := wantStatus(t, err, 409, metav1.StatusReasonConflict)
 	assert.True(t, strings.Contains(status.Message, `already assigned to node "n1"`), "message: got %q", status.Message)
 }
@@ -237,10 +236,9 @@ func TestOtherKindsKeepTheirRules(t *testing.T) {
 	configMaps := New(w.config(kindOf("configmaps")))
 	fixed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1"},
 		Immutable: new(true)}
-	_, err := configMaps.Create(t.Context(), "default", fixed.DeepCopy(), &metav1.CreateOptions{})
-	require.NoError(t, err)
+	require.Value(configMaps.Create(t.Context(), "default", fixed.DeepCopy(), &metav1.CreateOptions{}))(t)
 	fixed.Data["k"] = "2"
-	_, _, err = configMaps.Update(t.Context(), "default", "a", replacing(fixed), false, &metav1.UpdateOptions{})
+	_, _, err := configMaps.Update(t.Context(), "default", "a", replacing(fixed), false, &metav1.UpdateOptions{})
 	wantStatus(t, err, 422, metav1.StatusReasonInvalid)
 
 	namespaces := New(w.config(kindOf("namespaces")))

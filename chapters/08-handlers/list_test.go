@@ -188,8 +188,7 @@ func TestPathsAndMethodsThatDoNotExistAreStatuses(t *testing.T) {
 		{"DELETE", podsPath + "/a/status"}, {"GET", podsPath + "/a/binding"}, {"BREW", podsPath}} {
 		wantStatus(t, a.Do(call[0], call[1], ""), 405, metav1.StatusReasonMethodNotAllowed)
 	}
-	w := a.Do("GET", podsPath+"/", "")
-	assert.Equal(t, http.StatusOK, w.Code, "a slash at the end")
+	assert.Equal(t, http.StatusOK, a.Do("GET", podsPath+"/", "").Code, "a slash at the end")
 }
 
 func TestWhatCannotBeReadOrWrittenIsSaidSo(t *testing.T) {

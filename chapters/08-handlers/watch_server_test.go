@@ -40,8 +40,7 @@ func serveWatch(t *testing.T, s *Scope, accept string, watching *watch.FakeWatch
 	r := request(t, podsPath+"?watch=1")
 	r.Header.Set("Accept", accept)
 	output := require.Value(negotiation.Output(r))(t)
-	server := require.Value(s.newWatchServer(r, watching, time.Hour, output, false))(t)
-	require.NoError(t, server.HandleHTTP(w, r))
+	require.NoError(t, require.Value(s.newWatchServer(r, watching, time.Hour, output, false))(t).HandleHTTP(w, r))
 }
 
 func watchScope(t *testing.T) *Scope {

@@ -40,8 +40,7 @@ func TestDeprecatedWatchPathsWatch(t *testing.T) {
 		for _, path := range []string{"/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods",
 			"/api/v1/watch/namespaces/default/pods/a"} {
 			response := require.Value(client.Get("http://api" + path + "?resourceVersion=0&timeoutSeconds=1"))(t)
-			f := next(t, bufio.NewScanner(response.Body))
-			assert.Equal(t, watch.Added, f.Type, path)
+			assert.Equal(t, watch.Added, next(t, bufio.NewScanner(response.Body)).Type, path)
 			response.Body.Close()
 		}
 	})

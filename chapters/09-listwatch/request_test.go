@@ -49,8 +49,7 @@ func TestPathsAndParameters(t *testing.T) {
 		{c.Delete().Resource("pods").Param("a", "b&c"), "/pods?a=b%26c"},
 	}
 	for _, row := range rows {
-		got := row.request.URL().String()
-		assert.Equal(t, "http://server:1/prefix/api/v1"+row.want, got, "got %s, want …%s", got, row.want)
+		assert.Equal(t, "http://server:1/prefix/api/v1"+row.want, row.request.URL().String())
 		assert.NoError(t, row.request.err, row.want)
 	}
 }
@@ -292,8 +291,7 @@ func TestAttemptsShareAConnectionIfTheAnswerIsShort(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			s := serve(t, times(1, answer(429, "text/plain", "1", strings.Repeat("x", size)), emptyList))
 			require.NoError(t, do(t.Context(), s.rest(nil), "list"))
-			got := int(s.nDials.Load())
-			assert.Equal(t, want, got, "connections, with an answer of %d bytes", size)
+			assert.Equal(t, want, int(s.nDials.Load()), "connections, with an answer of %d bytes", size)
 			s.wantIdle(t)
 		})
 	}
@@ -341,8 +339,7 @@ func TestWatchesAreNotLimitedButTheirRetriesAre(t *testing.T) {
 		for range 6 {
 			require.NoError(t, do(t.Context(), c, "watch"))
 		}
-		want := strings.Fields("0s 0s 0s 0s 0s 0s 8s")
-		assert.NoDiff(t, want, firstFields(s.log()), "asked at")
+		assert.NoDiff(t, strings.Fields("0s 0s 0s 0s 0s 0s 8s"), firstFields(s.log()), "asked at")
 	})
 }
 

@@ -288,8 +288,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"a":[}]}x`), uint8(1))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
 		whole := framesOf(string(data), len(data)+1)
-		pieced := framesOf(string(data), int(size)%16+1)
-		assert.Equal(t, pieced, whole, "read at once\n%q\nin pieces\n%q", whole, pieced)
+		assert.Equal(t, framesOf(string(data), int(size)%16+1), whole, "read at once, and in pieces")
 	})
 }
 

@@ -204,8 +204,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 		b.end()
 		told := late.Take()
 		for _, pod := range []string{"a@1", "b@2"} {
-			n := strings.Count(strings.Join(told, " ")+" ", "+"+pod+"* ")
-			assert.Equal(t, 1, n, "the late handler was told OnAdd %d times for %s, want once: %q", n, pod, told)
+			assert.Equal(t, 1, strings.Count(strings.Join(told, " ")+" ", "+"+pod+"* "), "OnAdd for %s in %q", pod, told)
 		}
 	})
 }
@@ -221,8 +220,7 @@ func TestAfterTheEnd(t *testing.T) {
 		<-registration.ShutdownChan()
 		got := len(r.Take())
 		assert.Equal(t, 1, got, "%d calls, want only the one that was running", got)
-		_, err := b.AddEventHandler(r)
-		assert.True(t, err != nil, "a handler was added")
+		assert.True(t, assert.ErrorOf(b.AddEventHandler(r)) != nil, "a handler was added")
 		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil,
 			"an indexer was added")
 		assert.NoError(t, b.RemoveEventHandler(registration))
@@ -321,8 +319,7 @@ func TestFactoryStartsSyncsAndShutsDown(t *testing.T) {
 		late := f.Nodes().Informer() // asked for after these starts
 		assert.True(t, WaitFor(ctx, registration.HasSyncedChecker()) && len(handler.names) == 2, "told of %v",
 			handler.names)
-		pods := f.Pods().Lister().Namespace("default").List(labels.Everything())
-		assert.Equal(t, 2, len(pods), "listed %v", pods)
+		assert.Equal(t, 2, len(f.Pods().Lister().Namespace("default").List(labels.Everything())), "pods listed")
 		assert.False(t, late.HasSynced(), "started before Start")
 		f.Start(ctx)
 		assert.True(t, WaitFor(ctx, late.HasSyncedChecker()), "not started")

@@ -154,6 +154,5 @@ func TestAnAddressIsNotGivenOutTwice(t *testing.T) {
 		assert.False(t, taken[ip] || ip == "10.1.0.0", "%s was given out although it is taken", ip)
 		taken[ip] = true
 	}
-	ip := k.allocateIP()
-	assert.Equal(t, "10.1.0.1", ip, "after the range went around comes %s, want 10.1.0.1", ip)
+	assert.Equal(t, "10.1.0.1", k.allocateIP(), "after the range went around")
 }

@@ -115,8 +115,7 @@ func TestAReplicaSetHasAsManyPodsAsItWants(t *testing.T) {
 		set.Spec.Template.Name, set.Spec.Template.UID, set.Spec.Template.ResourceVersion = "a", "b", "3"
 		c.post("replicasets", set)
 		settle(5 * time.Second)
-		pods := c.live()
-		assert.Equal(t, 4, len(pods), "pods, with one of another app")
+		assert.Equal(t, 4, len(c.live()), "pods, with one of another app")
 		assert.True(t, metav1.GetControllerOf(c.get("orphan")) != nil, "the orphan is not adopted")
 
 		c.delete("orphan", &metav1.DeleteOptions{})

@@ -260,8 +260,7 @@ func TestEventsExpire(t *testing.T) {
 		require.NoError(t, w.client.Post().Namespace("default").Resource("configmaps").Body(configMap).Do(ctx).Error())
 		time.Sleep(30 * time.Minute)
 		again := &corev1.Event{}
-		request := w.client.Get().Namespace("default").Resource("events").Name("b")
-		require.NoError(t, request.Do(ctx).Into(again))
+		require.NoError(t, w.client.Get().Namespace("default").Resource("events").Name("b").Do(ctx).Into(again))
 		again.Count = 2
 		require.NoError(t, w.client.Put().Namespace("default").Resource("events").Name("b").Body(again).Do(ctx).Error())
 		assert.EqualSlices(t, []string{"a", "b"}, names(), "after half an hour")

@@ -49,8 +49,7 @@ func TestALabIsStartedCheckedHintedAndSolved(t *testing.T) {
 
 func TestThePathIsWalkedInItsWorkingCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "path")
-	_, err := call(t, repository, "path", "start", dir)
-	require.NoError(t, err)
+	require.Value(call(t, repository, "path", "start", dir))(t)
 	for _, each := range []struct{ command, says string }{
 		{"path status", "14  14-controllers   open  Write a controller of your own\n"},
 		{"hint build-the-table", "1 of 3: A bookmark"},
@@ -64,10 +63,9 @@ func TestThePathIsWalkedInItsWorkingCopy(t *testing.T) {
 		assert.True(t, err == nil && strings.Contains(out, each.says), "%s: %v\n%s", each.command, err, out)
 	}
 	for _, wrong := range []string{"path", "path dance", "path next 15", "path show", "path pass x"} {
-		_, err := call(t, dir, strings.Fields(wrong)...)
-		assert.True(t, err != nil, "%s is accepted", wrong)
+		assert.True(t, assert.ErrorOf(call(t, dir, strings.Fields(wrong)...)) != nil, "%s is accepted", wrong)
 	}
-	_, err = call(t, repository, "path", "status")
+	_, err := call(t, repository, "path", "status")
 	assert.True(t, err != nil && strings.Contains(err.Error(), "path start"), "outside of it: %v", err)
 }
 

@@ -36,8 +36,7 @@ import (
 // would make the program stop waiting does not move.
 func (p *program) endsWell(t *testing.T) {
 	t.Helper()
-	status := p.end(t)
-	assert.Equal(t, exitOK, status, "status: got %d, want 0; stderr %q", status, p.stderr)
+	assert.Equal(t, exitOK, p.end(t), "status; stderr %q", p.stderr)
 }
 
 // TestTheProgramEndsWhateverDoesNot has a handler compute forever, and a goroutine beside the machine wait forever. It
@@ -74,8 +73,7 @@ func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 				defer computes.Body.Close()
 			}
 			stop()
-			_, err := io.Copy(io.Discard, watch.Body)
-			require.NoError(t, err, "the stream does not end well")
+			require.NoError(t, assert.ErrorOf(io.Copy(io.Discard, watch.Body)), "the stream does not end well")
 			for _, after := range []time.Duration{streamsEnd, waitingEnds - streamsEnd} {
 				eventually.Holds(t, "the program waits", clk.HasWaiters)
 				clk.Step(after)
@@ -84,8 +82,7 @@ func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 			said := stderr.String()
 			assert.True(t, strings.HasPrefix(said, "viz: ends without waiting for ") && strings.Contains(said, want) &&
 				strings.Count(said, "\n") == 1, "got %q", said)
-			left := require.Value(os.ReadDir(tmp))(t)
-			assert.Equal(t, 0, len(left), "left behind: %v", left)
+			assert.EqualSlices(t, nil, require.Value(os.ReadDir(tmp))(t), "files left behind")
 			rec := require.Value(recording.Open(t.Context(), file))(t)
 			assert.True(t, len(rec.Records) > 100, "recorded: %d", len(rec.Records))
 			close(over)
@@ -260,8 +257,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			}
 			ask("GET", "/api/v1/pods", "")
 			target := require.Value(url.Parse(p.url))(t)
-			silent, err := net.Dial("tcp", target.Host)
-			require.NoError(t, err)
+			silent := require.Value(net.Dial("tcp", target.Host))(t)
 			defer silent.Close()
 			fmt.Fprintf(silent,
 				"POST /viz/knobs HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: "+
@@ -274,7 +270,7 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 			}
 			p.endsWell(t)
 			clients.Wait()
-			_, err = net.Dial("tcp", target.Host)
+			_, err := net.Dial("tcp", target.Host)
 			assert.True(t, err != nil, "the port is still open")
 			for err = nil; err == nil; {
 				_, _, err = conn.ReadMessage()

@@ -43,11 +43,9 @@ func serveIn(t *testing.T, handler http.HandlerFunc) *served {
 // say sends text over a new connection.
 func (s *served) say(t *testing.T, text string) net.Conn {
 	t.Helper()
-	conn, err := s.listener.Dial(t.Context(), "", "")
-	require.NoError(t, err)
+	conn := require.Value(s.listener.Dial(t.Context(), "", ""))(t)
 	t.Cleanup(func() { conn.Close() })
-	_, err = io.WriteString(conn, text)
-	require.NoError(t, err)
+	require.Value(io.WriteString(conn, text))(t)
 	return conn
 }
 

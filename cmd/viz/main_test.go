@@ -133,12 +133,10 @@ func TestEverythingIsServedOnOnePortAndNothingIsLeftBehind(t *testing.T) {
 	}
 	entries, _ := os.ReadDir(temp)
 	assert.Equal(t, 1, len(entries), "while running: got %d temporary folders, want 1", len(entries))
-	watch, err := http.Get(p.url + "/api/v1/pods?watch=true")
-	require.NoError(t, err)
+	watch := require.Value(http.Get(p.url + "/api/v1/pods?watch=true"))(t)
 	defer watch.Body.Close()
 	p.endsWell(t)
-	_, err = io.ReadAll(watch.Body)
-	assert.NoError(t, err, "the end of a stream that was open")
+	assert.NoError(t, assert.ErrorOf(io.ReadAll(watch.Body)), "the end of a stream that was open")
 	entries, _ = os.ReadDir(temp)
 	assert.Equal(t, 0, len(entries), "left behind: %v", entries)
 }

@@ -127,8 +127,7 @@ func TestARecordingIsOfOneSetOfSwitches(t *testing.T) {
 	p := start(t, "-demo=false", "-flight=off", "-record", filepath.Join(t.TempDir(), "a.lw.gz"))
 	code, body := p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
 	assert.Equal(t, http.StatusConflict, code, "got %d, %s", code, body)
-	now := p.how(t)
-	assert.Equal(t, "real", now.Switches["fifo"], "runs with %v", now.Switches)
+	assert.Equal(t, "real", p.how(t).Switches["fifo"])
 	p.end(t)
 }
 

@@ -23,8 +23,7 @@ func TestARequestIsReadAsHTTPWritesIt(t *testing.T) {
 	assert.True(t, r.ContentLength == int64(len(body)), "its length: %d", r.ContentLength)
 	for _, each := range readyMade() {
 		for _, request := range each.requests {
-			_, err := Read(request)
-			assert.NoError(t, err, "%s: %s", each.command, request)
+			assert.NoError(t, assert.ErrorOf(Read(request)), "%s: %s", each.command, request)
 		}
 	}
 	assert.True(t, len(readyMade()) >= 6, "%d commands", len(readyMade()))

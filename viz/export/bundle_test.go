@@ -33,11 +33,10 @@ func TestModulesBecomeOneScript(t *testing.T) {
 			"export function say(n) {\n  heard.push(n + own);\n}\n",
 		"log/sum.js": "heard.push(0); // once\nexport const base = 40;\nexport const add = (a, b) => a + b;\n",
 	}
-	text, err := bundle("frame/page.js", modules.read)
-	require.NoError(t, err)
+	text := require.Value(bundle("frame/page.js", modules.read))(t)
 	vm := goja.New()
 	require.NoError(t, vm.Set("heard", vm.NewArray()))
-	_, err = vm.RunString(text)
+	_, err := vm.RunString(text)
 	require.True(t, err == nil, "%v in\n%s", err, text)
 	got := vm.Get("heard").String()
 	assert.True(t, got == "0,82", "the script says %s, want 0,82", got)

@@ -39,8 +39,7 @@ func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte(precious), 0o644))
 			switch {
 			case strings.Contains(name, "in an export"):
-				root := require.Value(openOurs(dir))(t)
-				require.NoError(t, root.Close())
+				require.NoError(t, require.Value(openOurs(dir))(t).Close())
 			case name != "a link to such a folder":
 				require.NoError(t, os.Mkdir(dir, 0o755))
 			}
@@ -67,6 +66,5 @@ func TestAnExportReplacesItsFilesAndNoOthers(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "first", string(require.Value(os.ReadFile(elsewhere))(t)), "under its second name")
-	_, err := os.Stat(mine)
-	assert.NoError(t, err)
+	assert.NoError(t, assert.ErrorOf(os.Stat(mine)))
 }

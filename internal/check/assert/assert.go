@@ -54,6 +54,9 @@ func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	return is(err) || True(t, false, "%sgot %v, which is another kind of answer", prefix(what), err)
 }
 
+// ErrorOf returns the error of a call for an assertion about it.
+func ErrorOf[T any](_ T, err error) error { return err }
+
 // True expects ok. what describes the fault if ok is false.
 func True(t TB, ok bool, what ...any) bool {
 	t.Helper()

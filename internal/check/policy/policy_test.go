@@ -43,8 +43,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 		info.Name, info.Args, info.Lane = name, "n", cmp.Or(info.Lane, "store.loop")
 		points[name] = info
 	}
-	found := strings.Join(require.Value(faultsOf(files, points))(t), "\n") + "\n"
-	assert.NoDiff(t, string(files["faults"].Data), found)
+	assert.NoDiff(t, string(files["faults"].Data), strings.Join(require.Value(faultsOf(files, points))(t), "\n")+"\n")
 }
 
 var update = flag.Bool("update", false, "write the configurations of editors instead of comparing them")
@@ -77,8 +76,7 @@ func TestConfigurationsOfEditorsAreFresh(t *testing.T) {
 		recipes = append(recipes, r)
 	}
 	var filled bytes.Buffer
-	form := require.Value(template.ParseFiles("testdata/editors.txtar"))(t)
-	require.NoError(t, form.Execute(&filled, recipes))
+	require.NoError(t, require.Value(template.ParseFiles("testdata/editors.txtar"))(t).Execute(&filled, recipes))
 	files := txtar.Parse(filled.Bytes()).Files
 	if *update {
 		require.NoError(t, os.RemoveAll(filepath.Join(root, ".run")))

@@ -65,10 +65,8 @@ func TestTheBestClauseThatCanBeSatisfiedDecides(t *testing.T) {
 }
 
 func TestYAMLIsNotStreamed(t *testing.T) {
-	output, err := Output(get("/", "Accept", YAML))
-	require.NoError(t, err)
-	_, err = Stream(output)
-	assert.Fails(t, err, apierrors.IsNotAcceptable)
+	output := require.Value(Output(get("/", "Accept", YAML)))(t)
+	assert.Fails(t, assert.ErrorOf(Stream(output)), apierrors.IsNotAcceptable)
 }
 
 func TestPeopleGetIndentedJSON(t *testing.T) {
@@ -167,9 +165,7 @@ func TestOnlyLargeAnswersAreCompressed(t *testing.T) {
 		}
 		var body io.Reader = got.Body
 		if c.encoding != "" {
-			var err error
-			body, err = gzip.NewReader(body)
-			require.NoError(t, err)
+			body = require.Value(gzip.NewReader(body))(t)
 		}
 		if read, err := io.ReadAll(body); err != nil || !bytes.Equal(read, want) {
 			t.Errorf("%d writes: read %d bytes, %v, want %d", c.writes, len(read), err, len(want))

@@ -80,8 +80,7 @@ func TestPodRowSumsUpItsContainers(t *testing.T) {
 			p := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)}}
 			p.Status.Phase = corev1.PodPending
 			c.edit(p)
-			table := require.Value(Table(p, "pods", true, epoch))(t)
-			assert.NoDiff(t, c.want, table.Rows[0].Cells[1:4], "cells")
+			assert.NoDiff(t, c.want, require.Value(Table(p, "pods", true, epoch))(t).Rows[0].Cells[1:4], "cells")
 		})
 	}
 }

@@ -173,8 +173,7 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 		require.Equal(t, "", cmp.Diff(one, other), "queue (-one order +other order):\n")
 		require.Equal(t, int64(n-taken), one.Len, "len: got %d, want %d", one.Len, n-taken)
 		for i, token := range one.Tokens {
-			want := uint64(n - len(one.Tokens) + i + 1)
-			require.Equal(t, want, token.RV, "token %d: got rv %d, want %d", i, token.RV, want)
+			require.Equal(t, uint64(n-len(one.Tokens)+i+1), token.RV, "version of token %d", i)
 		}
 	})
 }
@@ -239,8 +238,7 @@ func TestAKeyframeAndItsTailAreTheWholeFoldAtAnyCursor(t *testing.T) {
 			if cursor == 0 && len(records) == 0 {
 				continue // no record was folded, so no keyframe was kept
 			}
-			want := folded(records[:cursor])
-			require.Equal(t, "", cmp.Diff(want, at(t, k, records, uint64(cursor))), "at %d", cursor)
+			require.Equal(t, "", cmp.Diff(folded(records[:cursor]), at(t, k, records, uint64(cursor))), "at %d", cursor)
 		}
 	})
 }

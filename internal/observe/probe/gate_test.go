@@ -375,8 +375,7 @@ func TestACrowdHasABound(t *testing.T) {
 	}
 	log.LookAtCrowd()
 	records, _ := log.Since(nil, log.Last()-1, 1)
-	fill, err := base64.StdEncoding.DecodeString(records[0].Texts.Get(FieldFill))
-	require.NoError(t, err)
+	fill := require.Value(base64.StdEncoding.DecodeString(records[0].Texts.Get(FieldFill)))(t)
 	assert.EqualSlices(t, []int{MaxCrowd + 100, MaxCrowd + 99, MaxCrowd, 0, 51},
 		[]int{records[0].Args[0], records[0].Args[1], len(fill), int(fill[0]), int(fill[MaxCrowd-1])})
 }

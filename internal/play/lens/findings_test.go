@@ -128,8 +128,7 @@ func TestFindings(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				c.twin(w.as("c/1 (linux)", "pods"))
-				got := w.says()
-				assert.Equal(t, 0, len(got), "the twin: %+v", got)
+				assert.Equal(t, 0, len(w.says()), "findings about the twin")
 			})
 			inWorld(t, func(w *world) {
 				c.before(w.as("c/1 (linux)", "pods"))

@@ -28,8 +28,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	} {
 		for path, watchable := range map[string]bool{"/api/v1/pods": true, "/api/v1/namespaces/d/pods/a": false} {
 			request := require.Value(http.NewRequest(http.MethodGet, "http://x"+path+"?"+query, nil))(t)
-			ask := newAsk(request)
-			assert.Equal(t, want && watchable, ask.Watch, "%s?%s", path, query)
+			assert.Equal(t, want && watchable, newAsk(request).Watch, "%s?%s", path, query)
 		}
 	}
 }

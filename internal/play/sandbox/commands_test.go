@@ -64,8 +64,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 			{"traffic.rate", "", "10"}, {"etcd.compact", "", ""}, {"handler.remove", "x", ""},
 		} {
 			began := time.Now()
-			_, err := w.Turn(t.Context(), nil, knob)
-			assert.NoError(t, err, knob)
+			assert.NoError(t, assert.ErrorOf(w.Turn(t.Context(), nil, knob)), knob)
 			took := time.Since(began)
 			assert.True(t, took <= heldPeriod, "%v took %v", knob, took)
 		}
@@ -85,8 +84,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 			"a second reset: %v", err)
 		w.log.Gate().Release()
 		time.Sleep(time.Minute)
-		names := w.podNames(t)
-		assert.Equal(t, 0, len(names), "after the release there are %v", names)
+		assert.EqualSlices(t, nil, w.podNames(t), "pods after the release")
 	})
 }
 
@@ -366,8 +364,7 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		time.Sleep(time.Second)
 		another := w.Play(t.Context(), "another", func(*Run) error { return nil }) // writes nothing: the gate is closed
 		assert.Fails(t, another, apierrors.IsConflict, "another story")
-		_, err := w.Reset(t.Context())
-		assert.NoError(t, err)
+		assert.NoError(t, assert.ErrorOf(w.Reset(t.Context())))
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {
 			t.Errorf("still held: %+v, watchers %v", state, w.Watchers())
 		}

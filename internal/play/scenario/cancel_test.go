@@ -27,10 +27,8 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 			var whole Seen
 			var start uint64 // the last record before the story's first
 			inEnv(t, each.Alone != "", func(t *testing.T, w *Env) {
-				var err error
 				start = w.Log.Last()
-				whole, err = w.Play(t.Context(), each.ID)
-				require.NoError(t, err)
+				whole = require.Value(w.Play(t.Context(), each.ID))(t)
 			})
 			for _, after := range moments(whole, start) {
 				inEnv(t, each.Alone != "", func(t *testing.T, w *Env) { w.cancelAfter(t, each.ID, after) })

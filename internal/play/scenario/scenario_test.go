@@ -138,8 +138,7 @@ func TestEveryStoryIsTold(t *testing.T) {
 // TestARunThatDoesNotShowTheMoralIsNotTold plays a story with a claim that its run does not meet, and an unknown story.
 func TestARunThatDoesNotShowTheMoralIsNotTold(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
-		_, err := w.Play(t.Context(), "no-such")
-		assert.Fails(t, err, apierrors.IsNotFound, "an unknown story")
+		assert.Fails(t, assert.ErrorOf(w.Play(t.Context(), "no-such")), apierrors.IsNotFound, "an unknown story")
 		story := *Find("two-queues")
 		require.NoError(t, json.Unmarshal([]byte(`["2+ WatcherForced stream=0"]`), &story.Moral))
 		require.NoError(t, w.Sandbox.Play(t.Context(), story.ID, func(run *sandbox.Run) error {
@@ -202,8 +201,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 				other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "written-last"}}
 				require.NoError(t, w.Pipeline.Client.NewClient("other", nil).Post().Resource("namespaces").Body(other).
 					Do(t.Context()).Error())
-				_, err := w.Play(t.Context(), each.ID)
-				assert.NoError(t, err)
+				assert.NoError(t, assert.ErrorOf(w.Play(t.Context(), each.ID)))
 			})
 		})
 	}

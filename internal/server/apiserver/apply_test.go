@@ -78,8 +78,7 @@ func TestTwoManagersOfOneFieldConflictUnlessForced(t *testing.T) {
 		status.Details.Causes[0].Type == metav1.CauseTypeFieldManagerConflict &&
 		status.Details.Causes[0].Field == ".metadata.labels.app" &&
 		strings.Contains(status.Details.Causes[0].Message, `"one"`), "causes: got %+v", status.Details.Causes)
-	pod := a.applied(200, "two", "&force=true", other)
-	assert.Equal(t, "db", pod.Labels["app"], "forced: got labels %v", pod.Labels)
+	assert.Equal(t, "db", a.applied(200, "two", "&force=true", other).Labels["app"], "forced")
 	wantStatus(t, a.apply("one", "", oneContainer), 409, metav1.StatusReasonConflict)
 	// A manager that agrees causes no conflict.
 	a.applied(200, "three", "", other)

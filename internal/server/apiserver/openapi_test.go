@@ -38,8 +38,7 @@ func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 	}
 	wantStatus(t, a.Do("GET", "/openapi/v2", "", "Accept", "text/html"), 406, metav1.StatusReasonNotAcceptable)
 	first := a.Do("GET", "/openapi/v2", "")
-	again := a.Do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag"))
-	assert.Equal(t, 304, again.Code, "again")
+	assert.Equal(t, 304, a.Do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag")).Code, "again")
 }
 
 // TestTheOlderDocumentHasTheSameOperations: v2 and v3 describe the same paths, each in its version's format.
@@ -204,8 +203,7 @@ func TestHealthSaysWhetherTheCachesAreFilledAndEtcdTakesWrites(t *testing.T) {
 		"full\n[+]watch-cache ok\nreadyz check failed\n" {
 		t.Errorf("etcd is full: got %d %s", w.Code, w.Body)
 	}
-	w := a.Do("GET", "/livez", "")
-	assert.Equal(t, 200, w.Code, "not ready, but alive")
+	assert.Equal(t, 200, a.Do("GET", "/livez", "").Code, "not ready, but alive")
 }
 
 func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {

@@ -195,8 +195,7 @@ func onStage(t *testing.T, server *program.Viz, names []string) {
 	defer stop()
 	page, leave := chromedp.NewContext(allocator)
 	defer leave()
-	_, err := chromedp.Run(page, chromedp.Navigate(server.URL+"/?tour=0"))
-	require.NoError(t, err, "open the page")
+	require.NoError(t, assert.ErrorOf(chromedp.Run(page, chromedp.Navigate(server.URL+"/?tour=0"))), "open the page")
 	program.Eventually(t, patience, func() (bool, string) {
 		lanes := require.Value(chromedp.Run(page, chromedp.Evaluate[[]string](drawn)))(t)
 		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(lanes, name) }),

@@ -44,8 +44,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.do(t, chromedp.Navigate(base+"/index.html?story=slow-watcher&beat=3"))
 	p.rests(t, 3, "ready")
 	p.strike(t, "ArrowRight")
-	found := p.rests(t, 3, "rests").Found
-	assert.Equal(t, 0, len(found), "contradictions: %q", found)
+	assert.EqualSlices(t, nil, p.rests(t, 3, "rests").Found, "contradictions")
 	p.exportedTour(t, base)
 	p.exportedLeaves(t)
 	p.exportedMini(t, base)

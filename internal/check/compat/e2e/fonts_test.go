@@ -36,8 +36,7 @@ func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 		end()
 	})
 	require.NoError(t, chromedp.Do(poor))
-	rich, err := chromium()
-	require.NoError(t, err)
+	rich := require.Value(chromium())(t)
 
 	const places = `document.fonts.ready.then(() => $$("header *, article *").map((el) => {
 		const { x, y, width, height } = el.getBoundingClientRect();

@@ -110,10 +110,8 @@ func wantFresh(t *testing.T, name string, want []byte) {
 	file := filepath.Join("../../../server/apiserver", name)
 	if *update {
 		var packed bytes.Buffer
-		zip, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-		require.NoError(t, err)
-		_, err = zip.Write(want)
-		require.NoError(t, err)
+		zip := require.Value(gzip.NewWriterLevel(&packed, gzip.BestCompression))(t)
+		require.Value(zip.Write(want))(t)
 		require.NoError(t, zip.Close())
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		require.NoError(t, os.WriteFile(file, packed.Bytes(), 0o644))
@@ -141,9 +139,7 @@ func requests(t *testing.T, said string) (all []string) {
 	for _, match := range sent.FindAllStringSubmatch(said, -1) {
 		body, header := strings.TrimSpace(match[1]), strings.ReplaceAll("\n"+match[5], "\n\t", "\n")
 		if match[2] != "" {
-			var err error
-			body, err = strconv.Unquote(match[2])
-			require.NoError(t, err)
+			body = require.Value(strconv.Unquote(match[2]))(t)
 		}
 		if !strings.HasPrefix(match[4], "/api/v1/namespaces/default/pods") {
 			continue

@@ -41,8 +41,7 @@ func mutations(t *testing.T) (all []mutation) {
 		require.True(t, len(lines) == 3 && strings.HasPrefix(lines[1], "- ") && strings.HasPrefix(lines[2], "+"),
 			"a row is three lines: %s", row)
 		var m mutation
-		_, err := fmt.Sscan(lines[0], &m.dir, &m.symbol, &m.test)
-		require.NoError(t, err, row)
+		require.NoError(t, assert.ErrorOf(fmt.Sscan(lines[0], &m.dir, &m.symbol, &m.test)), row)
 		m.test = "^" + m.test + "$"
 		m.old, m.new = lines[1][2:], strings.TrimPrefix(lines[2][1:], " ")
 		all = append(all, m)

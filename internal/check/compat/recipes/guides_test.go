@@ -30,8 +30,7 @@ func TestEveryGuideEndsGreen(t *testing.T) {
 			guide := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(heading, "## ")), " ", "-")
 			t.Run(guide, func(t *testing.T) {
 				dir := copyOfTheTree(t)
-				change, err := filepath.Abs(filepath.Join("testdata", guide+".patch"))
-				require.NoError(t, err)
+				change := require.Value(filepath.Abs(filepath.Join("testdata", guide+".patch")))(t)
 				if _, err := os.Stat(change); err == nil {
 					run(t, dir, "git apply -C1 --recount "+change)
 				}

@@ -161,8 +161,7 @@ func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
 		{"…", "", true},
 		{"a.c", "abc", false},
 	} {
-		got := matches(outputLines(c.want), outputLines(c.got))
-		assert.Equal(t, c.matches, got, "%q for %q: %v, want %v", c.got, c.want, got, c.matches)
+		assert.Equal(t, c.matches, matches(outputLines(c.want), outputLines(c.got)), "%q for %q", c.got, c.want)
 	}
 }
 
