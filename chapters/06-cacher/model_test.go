@@ -20,14 +20,13 @@ import (
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/require"
 	"listwatch/internal/observe/rules"
-	"listwatch/internal/observe/rules/expectedevents"
 )
 
 // The one thing that all of this is for: whatever happens, what a watcher sees is the history of the storage after its
 // version, filtered by its selector; in order, nothing twice, nothing missing, up to the point where it ends. If it
 // asks for the state first, that is the state of one version, and what follows is the history after it; and a list,
-// too, is the state of the version that it bears. And on the way no rule is broken. That this would notice a fault is
-// tested in internal/observe/rules and in its folder history.
+// too, is the state of the version that it bears. And on the way no rule is broken; that a rule notices its fault is
+// tested in internal/observe/rules. A history that were wrong itself would differ from what watchers see.
 
 // step is one thing that happens; a and b say to whom.
 type step struct {
@@ -41,7 +40,7 @@ var steps = []string{
 	"expire", "compact", "progress", "wait",
 }
 
-func (f *fixture) play(h *expectedevents.History, script []step) string {
+func (f *fixture) play(h *history, script []step) string {
 	var subjects []*subject
 	for _, s := range script {
 		switch s.Do {
@@ -87,7 +86,7 @@ func (f *fixture) play(h *expectedevents.History, script []step) string {
 	return f.verdict(h, subjects)
 }
 
-func (f *fixture) verdict(h *expectedevents.History, subjects []*subject) string {
+func (f *fixture) verdict(h *history, subjects []*subject) string {
 	for _, s := range subjects {
 		s.read(1 << 20)
 		if fault := s.check(h); fault != "" {
@@ -107,33 +106,33 @@ func (f *fixture) verdict(h *expectedevents.History, subjects []*subject) string
 }
 
 // recent returns the n-th last version, counted round among the last six; 0 if there are none.
-func recent(h *expectedevents.History, n int) uint64 {
+func recent(h *history, n int) uint64 {
 	if len(*h) == 0 {
 		return 0
 	}
 	return (*h)[len(*h)-1-n%min(len(*h), 6)].RV
 }
 
-func (f *fixture) write(h *expectedevents.History, s step) {
+func (f *fixture) write(h *history, s step) {
 	id := []string{"default/a", "default/b", "kube-system/a", "kube-system/c"}[s.A%4]
 	now := fmt.Sprintf("app=%d node=n%d", s.B%2, s.B%3)
 	var rv string
 	switch {
-	case s.Do == "delete" && h.Newest(id) != "":
+	case s.Do == "delete" && h.newest(id) != "":
 		rv, now = f.remove(id), ""
-	case h.Newest(id) == "":
+	case h.newest(id) == "":
 		rv = f.create(id, strings.Fields(now)...)
 	default:
 		rv = f.update(id, strings.Fields(now)...)
 	}
-	h.Write(must(strconv.ParseUint(rv, 10, 64)), id, now)
+	h.write(must(strconv.ParseUint(rv, 10, 64)), id, now)
 	if s.B%2 == 0 {
 		synctest.Wait()
 	}
 }
 
 // subscribe begins a watch: from a little while ago, or with the state, be it any or the newest.
-func (f *fixture) subscribe(h *expectedevents.History, s step) *subject {
+func (f *fixture) subscribe(h *history, s step) *subject {
 	out := &subject{question: ask(s), initial: s.Do == "watch state"}
 	switch {
 	case !out.initial:
@@ -150,7 +149,7 @@ func (f *fixture) subscribe(h *expectedevents.History, s step) *subject {
 	return out
 }
 
-func (f *fixture) open(h *expectedevents.History, s *subject) {
+func (f *fixture) open(h *history, s *subject) {
 	if s.initial && s.asks.ResourceVersion == "" {
 		s.least = recent(h, 0)
 	}
@@ -164,7 +163,7 @@ func (f *fixture) open(h *expectedevents.History, s *subject) {
 
 // resume does what a client does whose stream has ended: it asks again, from the version it has reached, or from the
 // beginning if it has none.
-func (f *fixture) resume(h *expectedevents.History, s *subject) []*subject {
+func (f *fixture) resume(h *history, s *subject) []*subject {
 	s.read(1 << 20)
 	if !s.closed || s.gone != nil {
 		return nil
@@ -196,14 +195,14 @@ func TestWhateverHappensAWatcherSeesItsPartOfTheHistory(t *testing.T) {
 			withTrigger(c)
 			c.RingCapacity, c.Dispatch, c.UseWatchList = capacity, mode, stream
 		}
-		run(t, change, func(f *fixture) { fault = f.play(&expectedevents.History{}, script) })
+		run(t, change, func(f *fixture) { fault = f.play(&history{}, script) })
 		require.Equal(r, "", fault)
 	})
 }
 
 // question is what a watcher or a list asks for, in the words of the history and of the storage.
 type question struct {
-	expectedevents.View
+	view
 	key   string // below the prefix
 	asks  storage.ListOptions
 	text  string
@@ -231,10 +230,10 @@ type subject struct {
 	closed bool
 	gone   error // refused with 410 or 504: what it missed it will list
 
-	initial bool                   // it asked for the state first
-	state   []expectedevents.Event // the initial events that it was sent
-	end     uint64                 // the version at which that was, 0 while its end has not come
-	seen    []expectedevents.Event // the events after them
+	initial bool   // it asked for the state first
+	state   []saw  // the initial events that it was sent
+	end     uint64 // the version at which that was, 0 while its end has not come
+	seen    []saw  // the events after them
 }
 
 // read takes up to n events. Bookmarks but for the one that ends the initial events are left to the rules.
@@ -264,29 +263,29 @@ func (s *subject) note(event watch.Event) {
 			s.end = must(strconv.ParseUint(accessor.GetResourceVersion(), 10, 64))
 		}
 	default:
-		saw := look(string(event.Type), event.Object)
+		told := look(string(event.Type), event.Object)
 		if s.initial && s.end == 0 {
-			s.state = append(s.state, saw)
+			s.state = append(s.state, told)
 			return
 		}
-		s.seen = append(s.seen, saw)
+		s.seen = append(s.seen, told)
 	}
 }
 
 // look returns what can be seen of a pod.
-func look(typ string, object runtime.Object) expectedevents.Event {
+func look(typ string, object runtime.Object) saw {
 	if cacheable, ok := object.(runtime.CacheableObject); ok {
 		object = cacheable.GetObject()
 	}
 	p := object.(*corev1.Pod)
 	rv := must(strconv.ParseUint(p.ResourceVersion, 10, 64))
-	return expectedevents.Event{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
+	return saw{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
 		State: "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName}
 }
 
 // check returns what is wrong, "" if nothing is.
-func (s *subject) check(h *expectedevents.History) string {
-	view := s.View
+func (s *subject) check(h *history) string {
+	part := s.view
 	switch {
 	case s.gone != nil && !apierrors.IsResourceExpired(s.gone) && !apierrors.IsTimeout(s.gone):
 		return s.text + " was refused: " + s.gone.Error()
@@ -300,20 +299,20 @@ func (s *subject) check(h *expectedevents.History) string {
 		if fault := wrongState(h, s.question, s.state, s.end); fault != "" {
 			return fault
 		}
-		view.From = s.end
+		part.From = s.end
 	}
-	if fault := h.Check(view, s.seen, s.closed); fault != "" {
+	if fault := h.check(part, s.seen, s.closed); fault != "" {
 		return s.text + " " + fault
 	}
 	return ""
 }
 
 // wrongState returns what is wrong with a state that is said to be that at rv, "" if nothing is.
-func wrongState(h *expectedevents.History, q question, state []expectedevents.Event, rv uint64) string {
+func wrongState(h *history, q question, state []saw, rv uint64) string {
 	if rv < q.least {
 		return fmt.Sprintf("%s, at %d or later: was given the state at %d", q.text, q.least, rv)
 	}
-	if want := h.State(q.View, rv); !slices.Equal(state, want) {
+	if want := h.state(q.view, rv); !slices.Equal(state, want) {
 		return fmt.Sprintf("%s: as the state at %d was given\n %v\nwant\n %v", q.text, rv, state, want)
 	}
 	return ""
@@ -321,7 +320,7 @@ func wrongState(h *expectedevents.History, q question, state []expectedevents.Ev
 
 // readList asks for a list, of one version or the other and in pages or not, and returns what is wrong with it. A pod
 // is written between two pages.
-func (f *fixture) readList(h *expectedevents.History, s step) string {
+func (f *fixture) readList(h *history, s step) string {
 	q, exact := ask(s), uint64(0)
 	switch s.B / 5 % 4 {
 	case 0: // the newest
@@ -335,7 +334,7 @@ func (f *fixture) readList(h *expectedevents.History, s step) string {
 	case 3: // the newest, in pages
 		q.least, q.asks.Predicate.Limit = recent(h, 0), int64(1+s.A%3)
 	}
-	var found []expectedevents.Event
+	var found []saw
 	var rv uint64
 	for page := 0; ; page++ {
 		list := &corev1.PodList{}
