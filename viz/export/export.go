@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path"
 	"path/filepath"
 	"slices"
@@ -129,26 +130,13 @@ func (s *site) leaves() map[string]string {
 
 // get requests an address from the program.
 func (s *site) get(address string) []byte {
-	answer := &answer{header: http.Header{}, code: http.StatusOK}
-	r, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
-	if s.note(err); err != nil {
-		return nil
+	answer := httptest.NewRecorder()
+	s.program.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost"+address, nil))
+	if answer.Code != http.StatusOK {
+		s.note(fmt.Errorf("GET %s: %d", address, answer.Code))
 	}
-	if s.program.ServeHTTP(answer, r); answer.code != http.StatusOK {
-		s.note(fmt.Errorf("GET %s: %d", address, answer.code))
-	}
-	return answer.Bytes()
+	return answer.Body.Bytes()
 }
-
-// answer records a handler's response.
-type answer struct {
-	bytes.Buffer
-	header http.Header
-	code   int
-}
-
-func (a *answer) Header() http.Header  { return a.header }
-func (a *answer) WriteHeader(code int) { a.code = code }
 
 // addAsset adds a file that a page names; it turns a module into a classic script.
 func (s *site) addAsset(address string) {
