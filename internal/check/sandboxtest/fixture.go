@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -74,7 +73,6 @@ func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptio
 func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // shows the bubble's time
-		ctx, cancel := context.WithCancel(t.Context())
 		w := &Fixture{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // the program does the same
 		w.Probe = probe.New(w.Log)
@@ -95,16 +93,13 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 		}))(t)
 		w.Sandbox = require.Value(sandbox.New(sandbox.Config{Pipeline: w.Pipeline, Connections: connections,
 			Clock: clk, Probe: w.Probe, Gate: w.Log.Gate()}))(t)
-		var clients sync.WaitGroup
-		clients.Go(func() { w.Pipeline.Client.Run(ctx) })
-		clients.Go(func() { w.Sandbox.Run(ctx) })
-		clients.Go(func() { routine.Every(ctx, clk, time.Second, func(context.Context) { w.Log.LookAtCrowd() }) })
-		defer func() {
-			cancel()
-			clients.Wait()
-		}()
-		require.NoError(t, w.Pipeline.Server.WaitReady(ctx))
-		require.NoError(t, w.Pipeline.Client.WaitReady(ctx))
+		defer bubble.Go(t, "sandboxtest.client", w.Pipeline.Client.Run)()
+		defer bubble.Go(t, "sandboxtest.sandbox", w.Sandbox.Run)()
+		defer bubble.Go(t, "sandboxtest.crowd", func(ctx context.Context) {
+			routine.Every(ctx, clk, time.Second, func(context.Context) { w.Log.LookAtCrowd() })
+		})()
+		require.NoError(t, w.Pipeline.Server.WaitReady(t.Context()))
+		require.NoError(t, w.Pipeline.Client.WaitReady(t.Context()))
 		time.Sleep(time.Minute) // within this time a kubelet that met an unready server retries
 		synctest.Wait()
 		body(t, w)

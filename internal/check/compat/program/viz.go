@@ -73,9 +73,7 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 // Get decodes the JSON at one of the program's paths.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
-	client := &http.Client{Timeout: HangsAfter}
-	response, err := client.Get(v.URL + path)
-	require.NoError(tb, err)
+	response := require.Value((&http.Client{Timeout: HangsAfter}).Get(v.URL + path))(tb)
 	defer response.Body.Close()
 	require.True(tb, response.StatusCode == http.StatusOK, "GET %s: %s", path, response.Status)
 	require.NoError(tb, json.NewDecoder(response.Body).Decode(into), "GET %s", path)
@@ -117,8 +115,7 @@ func StartEtcd(tb testing.TB) *Etcd {
 	config.InitialCluster = config.Name + "=" + anyPort.String()
 	config.UnsafeNoFsync = true
 	config.TickMs, config.ElectionMs = 10, 50
-	etcd, err := embed.StartEtcd(config)
-	require.NoError(tb, err)
+	etcd := require.Value(embed.StartEtcd(config))(tb)
 	tb.Cleanup(etcd.Close)
 	select {
 	case <-etcd.Server.ReadyNotify():
@@ -126,8 +123,7 @@ func StartEtcd(tb testing.TB) *Etcd {
 		tb.Fatal("etcd is not ready")
 	}
 	endpoint := etcd.Clients[0].Addr().String()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
-	require.NoError(tb, err)
+	client := require.Value(clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()}))(tb)
 	tb.Cleanup(func() { _ = client.Close() })
 	return &Etcd{Client: client, Endpoint: endpoint}
 }
@@ -141,8 +137,7 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	tokens := filepath.Join(dir, "tokens")
 	key := filepath.Join(dir, "apiserver.key") // the key of its own certificate; no token signed with it is used
 	require.NoError(tb, os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600))
-	free, err := net.Listen("tcp", "127.0.0.1:0") // kube-apiserver needs a port number
-	require.NoError(tb, err)
+	free := require.Value(net.Listen("tcp", "127.0.0.1:0"))(tb) // kube-apiserver needs a port number
 	address := free.Addr().String()
 	free.Close()
 	_, port, _ := strings.Cut(address, ":")
