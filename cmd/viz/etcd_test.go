@@ -2,11 +2,9 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -78,13 +76,8 @@ func fill(url string) {
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	flags := []string{"-listen", "127.0.0.1:0", "-flight=off", "-demo=false", "-controllers=false", "-data-dir", dir}
-	child := exec.CommandContext(ctx, os.Args[0], flags...)
-	child.Env = append(os.Environ(), asProgram+"=1")
-	var stderr strings.Builder
-	child.Stderr = &stderr
+	child, stderr := child(t, asProgram+"=1", "-listen", "127.0.0.1:0", "-flight=off", "-demo=false",
+		"-controllers=false", "-data-dir", dir)
 	stdout, err := child.StdoutPipe()
 	require.NoError(t, errors.Join(err, child.Start()))
 	line, err := bufio.NewReader(stdout).ReadString('\n')

@@ -67,17 +67,12 @@ func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {
 		t.Run(free+" bytes free", func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			child := exec.CommandContext(ctx, os.Args[0])
-			child.Env = append(os.Environ(), smallTemp+"="+t.TempDir()+":"+free)
+			child, stderr := child(t, smallTemp+"="+t.TempDir()+":"+free)
 			child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 			if os.Getuid() != 0 {
 				child.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 				child.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
 			}
-			var stderr strings.Builder
-			child.Stderr = &stderr
 			err := child.Run()
 			var exit *exec.ExitError
 			assert.True(t, errors.As(err, &exit) && exit.ExitCode() == exitError, "got %v, want exit status 1", err)

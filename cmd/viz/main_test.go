@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -62,6 +63,16 @@ func start(t *testing.T, args ...string) *program {
 	}
 	p.url = url
 	return p
+}
+
+// child returns a command, not yet started, that runs this test binary as another program, which a variable chooses,
+// and the text that the program writes to stderr.
+func child(t *testing.T, chosen string, args ...string) (*exec.Cmd, *strings.Builder) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	c, stderr := exec.CommandContext(ctx, os.Args[0], args...), &strings.Builder{}
+	c.Env, c.Stderr = append(os.Environ(), chosen), stderr
+	return c, stderr
 }
 
 // end stops the program as an interrupt would and returns its status.

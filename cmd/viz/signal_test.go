@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,16 +43,6 @@ func init() {
 	os.Exit(exitOK)
 }
 
-// child returns a command, not yet started, that runs this test binary as another program, and the text that the
-// program writes to stderr.
-func child(t *testing.T, as string, args ...string) (*exec.Cmd, *strings.Builder) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	c, stderr := exec.CommandContext(ctx, os.Args[0], args...), &strings.Builder{}
-	c.Env, c.Stderr = append(os.Environ(), as+"=1"), stderr
-	return c, stderr
-}
-
 // TestASecondSignalEndsTheProgramAtOnce has a handler compute forever, and stops the program's clock, so that the first
 // signal never ends the program.
 func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
@@ -61,7 +50,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 		t.Run(sent.String(), func(t *testing.T) {
 			t.Parallel()
 			tmp := t.TempDir()
-			c, stderr := child(t, asStuck)
+			c, stderr := child(t, asStuck+"=1")
 			c.Env = append(c.Env, "TMPDIR="+tmp)
 			stdout := require.Value(c.StdoutPipe())(t)
 			require.NoError(t, c.Start())
@@ -86,7 +75,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 // TestASignalEndsAReplayInTheMiddleOfALine feeds the program a line that has no end.
 func TestASignalEndsAReplayInTheMiddleOfALine(t *testing.T) {
 	t.Parallel()
-	c, stderr := child(t, asProgram, "-listen=127.0.0.1:0", "-replay=/dev/stdin")
+	c, stderr := child(t, asProgram+"=1", "-listen=127.0.0.1:0", "-replay=/dev/stdin")
 	file := require.Value(c.StdinPipe())(t)
 	require.NoError(t, c.Start())
 	line := require.Value(gzip.NewWriterLevel(file, gzip.NoCompression))(t)

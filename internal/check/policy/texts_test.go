@@ -27,8 +27,8 @@ func eachText(t *testing.T, dirs, extensions string, f func(name, text string)) 
 	}
 }
 
-// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant in words. If the constant has another
-// value, the test names them all.
+// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant in words. If they differ from the
+// constant, the test lists them.
 func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 	t.Parallel()
 	for _, number := range []struct{ file, constant, text, about, besides string }{
@@ -58,7 +58,7 @@ func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 // sentence matches a call that fills in a record's sentence, in Go or in a script.
 var sentence = regexp.MustCompile(`\.Sentence\(|\bsentence\((?:info|clause)|\b(?:says|brief)\(\w+\)`)
 
-// shows are the files that make or show sentences, and the one that searches them for a viewer's words.
+// shows are the files that make or show sentences, and the file that searches sentences for a viewer's words.
 var shows = []string{
 	"internal/observe/recording/flight.go", "viz/book/figure.go", "viz/frame/banner.js", "viz/frame/page.js",
 	"viz/inspector/part.templ", "viz/log/fold.js", "viz/spacetime/spacetime.js",
