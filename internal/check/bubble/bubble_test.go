@@ -44,19 +44,6 @@ func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
 	assert.Equal(t, before, runtime.GOMAXPROCS(0), "processors after the bubbles")
 }
 
-func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
-	before := runtime.GOMAXPROCS(0)
-	t.Run("bubbles", func(t *testing.T) {
-		for range 4 {
-			t.Run("", func(t *testing.T) {
-				t.Parallel()
-				bubble.Test(t, func(*testing.T) { time.Sleep(time.Hour) })
-			})
-		}
-	})
-	assert.Equal(t, before, runtime.GOMAXPROCS(0), "processors after the bubbles")
-}
-
 // failing is the variable that makes this test binary fail in a bubble when it runs itself.
 const failing = "BUBBLE_TEST_FAILS"
 
@@ -75,15 +62,6 @@ func TestAFailedRequireSaysWhatIsWrongAndNothingElse(t *testing.T) {
 	said, err := again.CombinedOutput()
 	assert.True(t, err != nil && strings.Contains(string(said), "got 1, want 2") &&
 		!strings.Contains(string(said), "panic"), "%v: %s", err, said)
-}
-
-func ExampleExample() {
-	bubble.Example(func() {
-		start := time.Now()
-		time.Sleep(time.Hour)
-		fmt.Println("slept for", time.Since(start))
-	})
-	// Output: slept for 1h0m0s
 }
 
 func TestAnExampleThatPanicsOrLeavesAGoroutineFails(t *testing.T) {

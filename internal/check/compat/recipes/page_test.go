@@ -143,28 +143,6 @@ func outputLines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-func TestAnOutputMatchesUpToWhatIsLeftOpen(t *testing.T) {
-	for _, c := range []struct {
-		want, got string
-		matches   bool
-	}{
-		{"", "", true},
-		{"", "a\n", false},
-		{"a", "", false},
-		{"a\nb", "a\nb\n\n", true},
-		{"a\nb", "a\nc\nb", false},
-		{"a\n…\nb", "a\nc\nd\nb", true},
-		{"a\n…\nb", "a\nb", true},
-		{"a\n…\nb", "a\nb\nc", false},
-		{"pod/a (…s)", "pod/a (0.01s)", true},
-		{"pod/a (…s)", "pod/b (0.01s)", false},
-		{"…", "", true},
-		{"a.c", "abc", false},
-	} {
-		assert.Equal(t, c.matches, matches(outputLines(c.want), outputLines(c.got)), "%q for %q", c.got, c.want)
-	}
-}
-
 var (
 	update = flag.Bool("update", false, "write what the commands print now into the documents, where it differs")
 	only   = flag.String("page", "", "run the commands of documents whose path contains this only")

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"listwatch/internal/check/assert"
 )
 
 var (
@@ -53,26 +51,4 @@ func TestEveryReadersShellUnderstandsTheCommands(t *testing.T) {
 			t.Errorf("%s: %q is for a Unix shell: write what PowerShell understands, too", p.file, what)
 		}
 	}
-	for command, want := range map[string]int{
-		`kubectl get --raw "/api/v1/pods?watch=true&resourceVersion=0"`:       0,
-		`go test ./chapters/06-cacher -run 'Slow|Sequentially' -v`:            0,
-		`echo '{"do":"hold"}' | kubectl create --raw /viz/hold -f -`:          0,
-		`go tool '-modfile=internal/check/tools/go.mod' dlv version`:          0,
-		`kubectl -s http://127.0.0.1:8080 patch pod a -p '{spec: {}}' # this`: 0,
-		`kubectl -s $S get pods`:                                   1,
-		`kubectl get pods | grep a`:                                1,
-		`curl -sN http://127.0.0.1:8080/api`:                       1,
-		`kubectl annotate pod a big=$(head -c 10 x)`:               1,
-		`(cd internal/check/compat && go test ./server)`:           1,
-		`S=http://127.0.0.1:8080`:                                  1,
-		`kubectl get pods -w &`:                                    1,
-		`kubectl patch pod a -p '{"spec":{}}'`:                     1,
-		`go tool -modfile=internal/check/tools/go.mod dlv version`: 1,
-		"kubectl get pods\n> -w | head":                            1,
-	} {
-		p := parsePage(t, "x.md", "```console\n$ "+command+"\nprints | grep\n```\n\n```console linux\n$ seq 2\n```\n")
-		assert.Equal(t, want, len(p.foreign()), "%s: got %q", command, p.foreign())
-	}
-	const said = "(In PowerShell, `curl` is `curl.exe`.)\n\n```console\n$ curl -s localhost\n```\n"
-	assert.Equal(t, 0, len(parsePage(t, "x.md", said).foreign()), "the page says so")
 }
