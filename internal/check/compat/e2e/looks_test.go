@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"golang.org/x/image/font/gofont/gomonobold"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/require"
 )
 
@@ -78,4 +81,47 @@ func (p *page) shoot(t *testing.T, file string) {
 	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)))
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	require.NoError(t, os.WriteFile(file, small.Bytes(), 0o644))
+}
+
+// TestTheMachinesFontsDoNotMatter shows a chapter and a moment in a second browser, on a machine whose only font is a
+// bold typewriter's. Each text must have the same place and size as in the first browser. A browser without any font
+// does not start.
+func TestTheMachinesFontsDoNotMatter(t *testing.T) {
+	t.Parallel()
+	v := startViz(t, "-demo=false", "-controllers=false")
+	fonts := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(fonts, "only.ttf"), gomonobold.TTF, 0o600))
+	settings := filepath.Join(fonts, "fonts.conf")
+	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, `<?xml version="1.0"?>
+		<!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>%[1]s</dir><cachedir>%[1]s</cachedir></fontconfig>`,
+		fonts), 0o600))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(),
+		append(browserOptions(), chromedp.Env("FONTCONFIG_FILE="+settings))...)
+	t.Cleanup(stop)
+	poor, end := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		assert.NoError(t, chromedp.Cancel(poor))
+		end()
+	})
+	require.NoError(t, chromedp.Do(poor))
+	rich := require.Value(chromium())(t)
+
+	const places = `document.fonts.ready.then(() => $$("header *, article *, svg text").map((el) => {
+		const { x, y, width, height } = el.getBoundingClientRect();
+		return [el.tagName, el.textContent.slice(0, 30), x, y, width, height].join(" ");
+	}))`
+	var texts [2][]string
+
+	for i, browser := range []context.Context{rich, poor} {
+		p := openPageOf(t, browser, "about:blank")
+		p.do(t, look{"", 1024, 800, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/10-deltafifo"))
+		texts[i] = evaluate[[]string](t, p, places)
+		p.do(t, chromedp.Navigate(v.URL+"/?take=ring"))
+		p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.head > 200`)
+		p.run(t, `await listwatch.player.seek(150)`)
+		p.rest(t)
+		texts[i] = append(texts[i], evaluate[[]string](t, p, places)...)
+	}
+	assert.True(t, len(texts[0]) > 300, "%d texts", len(texts[0]))
+	assert.EqualSlices(t, texts[0], texts[1], "places of texts")
 }
