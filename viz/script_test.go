@@ -200,9 +200,8 @@ func reading(t *testing.T) *engine {
 func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	e := reading(t)
 	got := [2]int{run[int](t, e, "page.recording.maxResources"), run[int](t, e, "page.recording.maxParts")}
-	if want := [2]int{fold.MaxResources, fold.MaxParts}; got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := [2]int{fold.MaxResources, fold.MaxParts}
+	assert.True(t, got == want, "got %v, want %v", got, want)
 	many := `{"format":"listwatch recording","version":1}`
 	for i := range 600 {
 		many += fmt.Sprintf("\n"+`{"seq":%d,"point":"RingAppend","resource":"r%[1]d","args":[0,1,100,1]}`, i+1)

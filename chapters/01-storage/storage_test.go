@@ -199,9 +199,8 @@ func TestResourceVersionsThatAreNumbers(t *testing.T) {
 
 func TestObjectIsStampedAndBlanked(t *testing.T) {
 	p := &corev1.Pod{}
-	if err := versioner.UpdateObject(p, 42); err != nil || p.ResourceVersion != "42" {
-		t.Errorf("got %q, %v, want 42", p.ResourceVersion, err)
-	}
+	err := versioner.UpdateObject(p, 42)
+	assert.True(t, err == nil && p.ResourceVersion == "42", "got %q, %v, want 42", p.ResourceVersion, err)
 	rv, err := versioner.ObjectResourceVersion(p)
 	assert.True(t, err == nil && rv == 42, "got %d, %v, want 42", rv, err)
 	p.SelfLink = "/api/v1/pods/a"

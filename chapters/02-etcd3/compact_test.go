@@ -183,9 +183,8 @@ func TestALeaseThatEtcdHasEndedIsReplaced(t *testing.T) {
 func TestAGrantThatFailsFailsItsWriteAndIsTriedAgain(t *testing.T) {
 	client := &grants{Client: mvcc.New(clock.RealClock{}), err: errors.New("etcd is away")}
 	manager := newLeaseManager(client, clock.RealClock{}, time.Hour)
-	if _, err := manager.getLease(t.Context()); !errors.Is(err, client.err) {
-		t.Errorf("got %v, want %v", err, client.err)
-	}
+	_, err := manager.getLease(t.Context())
+	assert.True(t, errors.Is(err, client.err), "got %v, want %v", err, client.err)
 	client.err = nil
 	first, err := manager.getLease(t.Context())
 	assert.True(t, err == nil && first != 0, "got %d, %v", first, err)

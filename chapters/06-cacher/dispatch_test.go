@@ -252,8 +252,7 @@ func TestStoppingAndDispatchingAtTheSameTime(t *testing.T) {
 				clients.Wait()
 				time.Sleep(time.Second)
 				synctest.Wait()
-				s := f.Snapshot()
-				assert.Equal(t, 0, len(s.Watchers), "%d watchers are left", len(s.Watchers))
+				assert.Equal(t, 0, len(f.Snapshot().Watchers), "watchers that are left")
 			})
 		})
 	}

@@ -281,8 +281,7 @@ func TestSnapshotsThatTheStorageHasForgottenAreForgottenWithinFifteenSeconds(t *
 		f.compaction.Store(int64(rv))
 		time.Sleep(compactorPollPeriod + time.Second)
 		synctest.Wait()
-		n = f.watchCache.Snapshot().Snapshots
-		assert.Equal(t, 1, n, "%d snapshots, want the newest only", n)
+		assert.Equal(t, 1, f.watchCache.Snapshot().Snapshots, "snapshots: the newest only")
 		exact := storage.ListOptions{ResourceVersion: "2", ResourceVersionMatch: "Exact",
 			Predicate: storage.Everything, Recursive: true}
 		before := f.raw.nLists.Load()

@@ -215,8 +215,7 @@ func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.
 				if letIn {
 					q.mu.Unlock()
 				}
-				assert.Equal(t, tc.letIn, letIn, "with %d waiting: writers let in %v, want %v", tc.waiting, letIn,
-					tc.letIn)
+				assert.Equal(t, tc.letIn, letIn, "with %d waiting: writers are let in", tc.waiting)
 				return nil
 			})
 			require.NoError(t, err)

@@ -218,15 +218,13 @@ func TestAfterTheEnd(t *testing.T) {
 		b.end()
 		assert.Equal(t, time.Minute, time.Since(began), "Run returned while a handler was running: after")
 		<-registration.ShutdownChan()
-		got := len(r.Take())
-		assert.Equal(t, 1, got, "%d calls, want only the one that was running", got)
+		assert.Equal(t, 1, len(r.Take()), "calls: only the one that was running")
 		assert.True(t, assert.ErrorOf(b.AddEventHandler(r)) != nil, "a handler was added")
 		assert.True(t, b.AddIndexers(indexer.Indexers{"x": indexer.MetaNamespaceIndexFunc}) != nil,
 			"an indexer was added")
 		assert.NoError(t, b.RemoveEventHandler(registration))
 		b.Run(t.Context()) // returns at once
-		got = len(b.stored())
-		assert.Equal(t, 2, got, "the store holds %d objects, want the last state", got)
+		assert.Equal(t, 2, len(b.stored()), "objects of the last state")
 	})
 }
 

@@ -124,8 +124,7 @@ func TestASchedulerThatIsTooLateIsRefusedLooksAgainAndIsDone(t *testing.T) {
 		_, err := fmt.Sscan(created.ResourceVersion, &first)
 		c.must(err)
 		all.expect(t, "who watches all pods", fmt.Sprint("ADDED a ", first), fmt.Sprint("MODIFIED a ", first+1))
-		pod := c.get("a")
-		assert.Equal(t, "node2", pod.Spec.NodeName, "a is on %q, want the rival's node2", pod.Spec.NodeName)
+		assert.Equal(t, "node2", c.get("a").Spec.NodeName, "the node of a is the rival's")
 		wantAnswers(t, late, http.StatusConflict)
 		wantAtRest(t, scheduler, map[string]int{"node1": 0, "node2": 1})
 		retries, looks := probetest.Records(c.log, probe.WorkRetry), probetest.Records(c.log, probe.Reconciled)
@@ -199,8 +198,7 @@ func TestASchedulerCountsBeforeItDecides(t *testing.T) {
 		}
 		c.schedule(nil)
 		settle(time.Minute)
-		pod := c.get("a")
-		assert.Equal(t, "node2", pod.Spec.NodeName, "a is on %q, want node2, which is empty", pod.Spec.NodeName)
+		assert.Equal(t, "node2", c.get("a").Spec.NodeName, "the node of a is the empty one")
 	})
 }
 

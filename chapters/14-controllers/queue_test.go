@@ -121,12 +121,10 @@ func TestAddAfterBlocksAtAThousandUntilTheLoopTakesThem(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		assert.Equal(t, waitingForAddSize, sent,
-			"%d AddAfter returned without a waiting loop, want %d", sent, waitingForAddSize)
+		assert.Equal(t, waitingForAddSize, sent, "AddAfter that returned without a waiting loop")
 		q.ShutDown()
 		g.Wait() // ShutDown lets the blocked one go
-		assert.Equal(t, waitingForAddSize+1, sent, "%d AddAfter returned after ShutDown, want %d", sent,
-			waitingForAddSize+1)
+		assert.Equal(t, waitingForAddSize+1, sent, "AddAfter that returned after ShutDown")
 	})
 }
 
@@ -146,8 +144,7 @@ func TestTheBucketSlowsDownWhatNoKeyAloneWould(t *testing.T) {
 			delays = append(delays, q.AddRateLimited(string(rune('A'+i))))
 		}
 		for i, delay := range delays[:bucketBurst] {
-			assert.Equal(t, 5*time.Millisecond, delay, "failure %d waits %v, want 5ms: the burst is not spent", i,
-				delay)
+			assert.Equal(t, 5*time.Millisecond, delay, "the burst is not spent: failure %d waits", i)
 		}
 		want := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}
 		assert.EqualSlices(t, want, delays[bucketBurst:], "beyond the burst failures wait")

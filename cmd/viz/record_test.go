@@ -100,12 +100,11 @@ func TestASwitchIsChangedWhileTheProgramRuns(t *testing.T) {
 		assert.True(t, code == bad.want, "%s=%s: got %d, want %d; %s", bad.target, bad.value, code, bad.want, body)
 	}
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"real"}`) // the switch already has this value
-	if now := p.how(t); now.Log != began.Log {
-		t.Error("started again for nothing")
-	}
+	now := p.how(t)
+	assert.True(t, now.Log == began.Log, "started again for nothing")
 
 	p.post(t, "/viz/knobs", `{"name":"switch","target":"fifo","value":"delta"}`)
-	now := p.startedAgain(t, began)
+	now = p.startedAgain(t, began)
 	assert.True(t, now.Switches["fifo"] == "delta" && now.Switches["initial"] == "list",
 		"started again with %v", now.Switches)
 	for path, want := range map[string]string{"/viz/state": `"kind":"delta"`,

@@ -56,9 +56,8 @@ func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 		t.Fatalf("the first request: got %d and %d files opened", w.Code, course.opened)
 	}
 	once := course.opened
-	if bookGet(handler, "GET", "/book/06-cacher"); course.opened != once {
-		t.Errorf("the second request opened %d more files, want 0", course.opened-once)
-	}
+	bookGet(handler, "GET", "/book/06-cacher")
+	assert.True(t, course.opened == once, "the second request opened %d more files, want 0", course.opened-once)
 }
 
 // ownScripts removes the only allowed scripts: one applies the theme chosen on the stage, one searches, and one moves a

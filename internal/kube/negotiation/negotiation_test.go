@@ -80,9 +80,8 @@ func TestPeopleGetIndentedJSON(t *testing.T) {
 	} {
 		r := get(c.url, "Accept", c.accept)
 		r.Header.Set("User-Agent", c.agent)
-		media := require.Value(Output(r))(t)
-		assert.Equal(t, c.want, media.Encoder == EncoderFor(JSON, true),
-			"%s of %s, %q: got indented", c.url, c.agent, c.accept)
+		indented := require.Value(Output(r))(t).Encoder == EncoderFor(JSON, true)
+		assert.Equal(t, c.want, indented, "%s of %s, %q: indented", c.url, c.agent, c.accept)
 	}
 }
 

@@ -109,9 +109,8 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 // TestEveryLabNamesWhatThereIs checks that the section to read and the tests that check the lab exist.
 func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	for _, each := range All() {
-		if other, err := ByID(each.ID); err != nil || other.Chapter != each.Chapter {
-			t.Errorf("there are two labs %s", each.ID)
-		}
+		other, err := ByID(each.ID)
+		assert.True(t, err == nil && other.Chapter == each.Chapter, "there are two labs %s", each.ID)
 		readme, err := os.ReadFile(filepath.Join(root, "chapters", each.Chapter, "README.md"))
 		assert.True(t, err == nil && regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+
 			`(:.*)?$`).Match(readme),

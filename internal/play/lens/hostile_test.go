@@ -146,12 +146,11 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	told(t, log, probe.FrameWritten)
 	other := probe.NewLog(clock.RealClock{}, 0)
 	b.lens.Show(other)
-	if lines := told(t, other, probe.WireOpened); len(lines) != 2 {
-		t.Errorf("the next log was told %q of an open watch, want that it is there", lines)
-	}
+	lines := told(t, other, probe.WireOpened)
+	assert.True(t, len(lines) == 2, "the next log was told %q of an open watch, want that it is there", lines)
 	close(next)
 	<-answered
-	lines := append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)
+	lines = append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)
 	want := []string{
 		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
 		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** with 200 (90 bytes at version 7).",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -220,8 +221,7 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 		for _, event := range test.events {
 			each.remember(event)
 		}
-		assert.Equal(t, test.want, each.resourceVersion,
-			"%s: goes on from %q, want %q", name, each.resourceVersion, test.want)
+		assert.Equal(t, test.want, each.resourceVersion, "%s: goes on from", name)
 	}
 }
 
@@ -434,5 +434,37 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 		w.turn(t, "etcd.restart", "", "")
 		ends := w.since(t, seq, is(probe.CommandEnded, ""))
 		assert.True(t, len(ends) == 0, "its request has waited for the end, and the log says so, too: %v", ends)
+	})
+}
+
+// watches watches pods, as the page's console does.
+func (w *world) watches(t *testing.T, ctx context.Context) (*http.Response, error) {
+	t.Helper()
+	r := require.Value(http.NewRequestWithContext(ctx, "GET",
+		"/api/v1/namespaces/default/pods?watch=true", nil))(t)
+	r.Close = true
+	return w.Ask(r)
+}
+
+func TestAResetEndsWhatConsolesHaveAsked(t *testing.T) {
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range maxAsked {
+			answer := require.Value(w.watches(t, ctx))(t)
+			defer answer.Body.Close()
+		}
+		assert.Fails(t, assert.ErrorOf(w.watches(t, ctx)), apierrors.IsTooManyRequests, "one more")
+		cancel()
+		synctest.Wait()
+	})
+	inWorld(t, nil, func(t *testing.T, w *world) {
+		answer := require.Value(w.watches(t, t.Context()))(t)
+		require.Value(w.Reset(t.Context()))(t)
+		_, err := io.ReadAll(answer.Body)
+		assert.Equal(t, io.ErrUnexpectedEOF, err, "the end of the answer")
+		require.NoError(t, answer.Body.Close())
+		assert.Equal(t, 0, w.watchers.asked.Load(), "open requests")
+		assert.Equal(t, Connection{}, w.config.Connections.of(answer.Request.UserAgent()), "its line")
 	})
 }

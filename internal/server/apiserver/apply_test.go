@@ -59,8 +59,7 @@ func TestApplyCreatesWhatIsNotThere(t *testing.T) {
 		pod.UID != "", "got %+v", pod)
 	assert.EqualSlices(t, []string{"one Apply"}, managers(pod), "managers")
 	again := a.applied(200, "one", "", oneContainer)
-	assert.Equal(t, pod.ResourceVersion, again.ResourceVersion,
-		"the same wishes again: got version %s, want %s", again.ResourceVersion, pod.ResourceVersion)
+	assert.Equal(t, pod.ResourceVersion, again.ResourceVersion, "version after the same wishes again")
 }
 
 func TestADryApplyChangesNothing(t *testing.T) {
@@ -100,14 +99,13 @@ func TestListsWithKeysAreMergedByThem(t *testing.T) {
 	// The containers of a pod are immutable, so the test merges another list with keys, owner references.
 	a.applied(200, "two", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: x, uid: u1}]}\n")
 	pod := a.applied(200, "three", "", ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: z, uid: u2}]}\n")
-	assert.Equal(t, 2, len(pod.OwnerReferences), "got owners %+v, want both", pod.OwnerReferences)
+	assert.Equal(t, 2, len(pod.OwnerReferences), "owners")
 }
 
 func TestEveryWriteIsNoted(t *testing.T) {
 	a := newAPI(t)
-	if w := a.Do("POST", podsPath, podA, "User-Agent", "kubectl/v1.37 (linux)"); w.Code != 201 {
-		t.Fatal(w.Body)
-	}
+	w := a.Do("POST", podsPath, podA, "User-Agent", "kubectl/v1.37 (linux)")
+	require.True(t, w.Code == 201, w.Body)
 	a.Do("PATCH", podsPath+"/a?fieldManager=labeller", `{"metadata":{"labels":{"x":"1"}}}`, "Content-Type",
 		"application/merge-patch+json")
 	a.Do("PATCH", podsPath+"/a/status", `{"status":{"phase":"Running"}}`, "Content-Type",
@@ -122,7 +120,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	status := wantStatus(t, a.apply("one", "", ", labels: {x: '2'}}\n"), 409, metav1.StatusReasonConflict)
 	assert.True(t, len(status.Details.Causes) == 1 && strings.Contains(status.Details.Causes[0].Message, `"labeller"`),
 		"causes: got %+v", status.Details.Causes)
-	w := a.Do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
+	w = a.Do("PUT", podsPath+"/a?fieldManager=putter", strings.Replace(podA, "web", "db", 1))
 	pod = into[corev1.Pod](t, w.Body)
 	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }

@@ -76,9 +76,8 @@ func (p *page) stays(t *testing.T, base string) {
 	defer p.mu.Unlock()
 	for _, request := range p.requests {
 		inItself := request == "about:blank" || strings.HasPrefix(request, "data:font/")
-		if !strings.HasPrefix(request, base) && !inItself && !strings.HasSuffix(request, "/favicon.ico") {
-			t.Errorf("a page below %s asked for %s", base, request)
-		}
+		assert.False(t, !strings.HasPrefix(request, base) && !inItself && !strings.HasSuffix(request, "/favicon.ico"),
+			"a page below %s asked for %s", base, request)
 	}
 	p.requests = []string{"about:blank"}
 }

@@ -179,9 +179,8 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	p.until(t, `listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7)
 	p.run(t, `await $frames(20)`) // the page keeps drawing
 	var state struct{ Memory uint64 }
-	if guest.Get(t, "/viz/guest", &state); state.Memory > 400<<20 {
-		t.Errorf("%d MB of memory for %d pods", state.Memory>>20, c.pods)
-	}
+	guest.Get(t, "/viz/guest", &state)
+	assert.True(t, state.Memory <= 400<<20, "%d MB of memory for %d pods", state.Memory>>20, c.pods)
 	eventually.Closes(server)
 	troubled("is kubectl proxy still running?")
 }
