@@ -189,9 +189,7 @@ func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 func TestASentenceNamesOnlyWhatIsDrawn(t *testing.T) {
 	e := newEngine(t, map[string]string{"routes": "stage/routes.js", "tokens": "stage/tokens.js",
 		"fold": "log/fold.js"})
-	log, _ := newLog()
-	points := ask(show(log), "GET", "/viz/points", "").Body.Bytes()
-	got := run[string](t, e, `var { infos } = page.fold.newFold(JSON.parse(`+quote(t, points)+`));
+	got := run[string](t, e, `var { infos } = page.fold.newFold(`+points(t)+`);
 		var shut = /^(etcd3|store|incoming|dispatch|processor|listener)$/;
 		var scene = { detail: "boxes", shuts: (name) => shut.test(name) };
 		Object.keys(page.routes.routes).map((name) => page.tokens.plainly(infos.get(name), scene).says)
