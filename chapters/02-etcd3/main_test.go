@@ -226,7 +226,7 @@ func FuzzStoredBytes(f *testing.F) {
 		client.Put(key("a"), value)
 		got := &corev1.Pod{}
 		err := s.Get(t.Context(), key("a"), storage.GetOptions{}, got)
-		require.Equal(t, err == nil, s.GetList(t.Context(), prefix, everything(), newPodList()) == nil, "get says %v", err)
+		require.Equal(t, err == nil, s.GetList(t.Context(), prefix, everything(), newPodList()) == nil, "get: %v", err)
 		if err != nil {
 			return
 		}

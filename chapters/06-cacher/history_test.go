@@ -89,7 +89,7 @@ func (h history) state(v view, rv uint64) (state []saw) {
 func (h history) check(v view, seen []saw, ended bool) string {
 	want := h.events(v)
 	if len(seen) > len(want) || !slices.Equal(seen, want[:len(seen)]) || !ended && len(seen) < len(want) {
-		return fmt.Sprintf("from %d, ended %v: saw\n %v\nwant, or a prefix if it has ended,\n %v", v.From, ended, seen, want)
+		return fmt.Sprintf("from %d, ended %v: saw\n %v\nwant, or a prefix if ended,\n %v", v.From, ended, seen, want)
 	}
 	return ""
 }

@@ -85,13 +85,14 @@ func TestAnUpdateChangesWhatItMay(t *testing.T) {
 		"labels, and a generation": {func(p *corev1.Pod) {
 			p.Labels, p.Generation = map[string]string{"x": "1"}, 9
 		}, `Pending "" 1`},
-		"no policy":        {func(p *corev1.Pod) { p.Spec.RestartPolicy = "" }, `Pending "" 1`}, // the default's
-		"its status":       {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, `Pending "" 1`},
-		"image":            {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:3" }, `Pending "" 2`},
-		"less time":        {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(30) }, `Pending "" 2`},
-		"no gates":         {func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }, `Pending "" 2`},
-		"added toleration": {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }, `Pending "" 2`},
-		"node":             {onNode, refused},
+		"no policy":  {func(p *corev1.Pod) { p.Spec.RestartPolicy = "" }, `Pending "" 1`}, // the default's
+		"its status": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }, `Pending "" 1`},
+		"image":      {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "i:3" }, `Pending "" 2`},
+		"less time":  {func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = seconds(30) }, `Pending "" 2`},
+		"no gates":   {func(p *corev1.Pod) { p.Spec.SchedulingGates = nil }, `Pending "" 2`},
+		"added toleration": {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} },
+			`Pending "" 2`},
+		"node": {onNode, refused},
 		"container": {func(p *corev1.Pod) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "d", Image: "i"})
 		}, refused},

@@ -250,11 +250,12 @@ func TestDeleteTakesItsOptionsFromBodyOrQuery(t *testing.T) {
 		code        int
 		grace       int64
 	}{
-		"nothing":         {"", "", 200, 30},
-		"query":           {"?gracePeriodSeconds=7", "", 200, 7},
-		"body":            {"", `{"gracePeriodSeconds":7}`, 200, 7},
-		"body, v1":        {"", `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200, 7},
-		"body, meta":      {"", `{"apiVersion":"meta.k8s.io/v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200, 7},
+		"nothing":  {"", "", 200, 30},
+		"query":    {"?gracePeriodSeconds=7", "", 200, 7},
+		"body":     {"", `{"gracePeriodSeconds":7}`, 200, 7},
+		"body, v1": {"", `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200, 7},
+		"body, meta": {"", `{"apiVersion":"meta.k8s.io/v1","kind":"DeleteOptions","gracePeriodSeconds":7}`, 200,
+			7},
 		"propagation":     {"", `{"propagationPolicy":"Background"}`, 200, 30},
 		"old orphan":      {"", `{"orphanDependents":false}`, 202, 30},
 		"bad propagation": {"", `{"propagationPolicy":"Sideways"}`, 422, 0},

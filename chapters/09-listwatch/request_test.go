@@ -86,7 +86,8 @@ func TestObjectsTravelAsJSON(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			if r.Method == http.MethodGet {
 				fmt.Fprint(w,
-					`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
+					`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},`+
+						`"items":[{"metadata":{"name":"a"}}]}`)
 				return
 			}
 			_, _ = io.Copy(w, r.Body)

@@ -204,7 +204,7 @@ func TestAHandlerThatComesBetweenStoreAndTellingHearsEverythingOnce(t *testing.T
 		b.end()
 		told := late.Take()
 		for _, pod := range []string{"a@1", "b@2"} {
-			assert.Equal(t, 1, strings.Count(strings.Join(told, " ")+" ", "+"+pod+"* "), "OnAdd for %s in %q", pod, told)
+			assert.Equal(t, 1, strings.Count(strings.Join(told, " ")+" ", "+"+pod+"* "), "OnAdd of %s: %q", pod, told)
 		}
 	})
 }

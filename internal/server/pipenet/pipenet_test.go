@@ -43,7 +43,7 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 		defer client.CloseIdleConnections()
 		for _, name := range []string{"first", "second"} {
 			_, err := client.Get("http://localhost/")
-			assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "before the %s server: got %v, want refused", name, err)
+			assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "before the %s server: got %v", name, err)
 			ended := false // whether the stream's handler has ended
 			stop := bubble.Go(t, "test.serve", func(ctx context.Context) {
 				n.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
