@@ -19,7 +19,7 @@ import (
 const (
 	// feedBatch is the maximum number of records in one frame. A feed further behind gets several frames at once.
 	feedBatch = 2048
-	// bookmarkPeriod is how long a feed may be silent.
+	// bookmarkPeriod is the longest silence of a feed.
 	bookmarkPeriod = time.Second
 	// writeTimeout bounds one write to a page. A page that reads more slowly must resume, or list again.
 	writeTimeout = 10 * time.Second

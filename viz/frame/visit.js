@@ -59,7 +59,7 @@ export class Visit {
 
   async copyLink() {
     const { player: { cursor }, follow, shown, notice, tell } = this.stage;
-    const { story } = document.body.dataset; // the address already names the story and the beat
+    const { story } = document.body.dataset; // a story's address already names the story and the beat
     if (!story && !this.stage.program() && !shown().recording) {
       return notice("The browser cannot make a link to this recording: the page is neither local nor encrypted.");
     }

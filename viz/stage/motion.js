@@ -226,7 +226,7 @@ export class Motion {
     else if (move && due(move)) this.caption = this.captionOf(move, said(move.seq), now);
     const { caption } = this;
     const flies = moves.find(({ seq, copy }) => seq === caption?.move.seq && copy === caption.move.copy);
-    if (!caption || (!flies && move)) return []; // it is not about the token that moves
+    if (!caption || (!flies && move)) return []; // the caption is not about the token that moves
     if (flies) caption.since = now;
     return [brush.speech(caption, flies && along(flies.legs, this.done(flies, now)))];
   }

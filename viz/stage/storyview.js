@@ -84,7 +84,7 @@ class Heard {
     /** @type {Map<number | undefined, string>} */
     this.agents = new Map(); // by a request's record: its client
     /** @type {{ by: string, kind: string, rv: string }[]} */
-    this.writes = []; // of the story's objects
+    this.writes = []; // the writes of the story's objects
   }
 }
 

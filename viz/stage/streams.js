@@ -33,7 +33,7 @@ export class Flow {
 
   clear() { this.looks.length = 0; }
 
-  // look reads the counters of a resource; their growth is the number of tokens that passed.
+  // look reads the counters of a resource. Their growth is the number of tokens that have passed.
   /** @param {fold.Resource} res @param {number} now */
   look(res, now) {
     const { looks } = this;

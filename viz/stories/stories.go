@@ -62,7 +62,7 @@ const (
 	most      = 84_000 // the longest play of a story
 )
 
-// Pace is how many milliseconds auto-play takes to read a beat, to play it, and to rest at its end.
+// Pace has the milliseconds that auto-play takes to read a beat, to play it, and to rest at its end.
 type Pace struct {
 	Lead float64 `json:"lead"`
 	Play float64 `json:"play"`

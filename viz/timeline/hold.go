@@ -184,7 +184,7 @@ func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err erro
 	return h.World.Status(), nil
 }
 
-// worldPeriod is how often a page gets news of a world that is held, gated, or off its usual clock.
+// worldPeriod is the time between two messages to a page about a world that is held, gated, or off its usual clock.
 const worldPeriod = time.Second
 
 // News returns a function that returns the news of the world for one page, or nil; passed is the time since the last

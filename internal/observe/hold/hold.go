@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// Unattended is how long a hold lasts with no page open, unless the caller of Hold specifies another time.
+	// Unattended is the length of a hold with no page open, unless the caller of Hold specifies another time.
 	Unattended = 5 * time.Minute
 	// MaxUnattended is the longest such time that a caller may specify.
 	MaxUnattended = 24 * time.Hour
@@ -267,7 +267,7 @@ type Clock struct {
 	Next []worldclock.Due `json:"next"` // the next timers
 }
 
-// shownTimers is how many timers a status lists.
+// shownTimers is the most timers that a status lists.
 const shownTimers = 5
 
 // Status returns the present state.

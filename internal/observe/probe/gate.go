@@ -177,7 +177,7 @@ func without[T any](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return reflect.DeepEqual(each, one) })
 }
 
-// callersOfAt is how many frames of a waiter's stack are above the reporting function: runtime.Callers, enter, wait,
+// callersOfAt is the number of frames of a waiter's stack above the reporting function: runtime.Callers, enter, wait,
 // report, At.
 const callersOfAt = 5
 

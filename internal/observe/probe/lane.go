@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// LoudLanes is how many lanes of a resource are loud in the program even if no viewer looks at them.
+	// LoudLanes is the number of lanes of a resource that are loud in the program without a viewer who looks at them.
 	LoudLanes = 32
 	// MaxCrowd is the largest number of watchers that one [CrowdLookedAt] covers.
 	MaxCrowd = 5000
@@ -50,9 +50,9 @@ type lanes struct {
 	told   map[string]string  // by resource, the text of the last CrowdLookedAt; "" if the lanes have changed since
 }
 
-// LimitLoud makes all lanes quiet but these: of each resource the n that have been open longest, the lanes of clients
-// whose user agent own accepts, and the n at which a viewer has looked last ([Log.Look]). While a gate is closed, all
-// lanes are loud. Call it before there are lanes; without it, or with n 0, all are loud.
+// LimitLoud makes all lanes quiet but three kinds: of each resource the n lanes that have been open longest, the lanes
+// of clients for whose user agent own returns true, and the n lanes at which a viewer has looked last ([Log.Look]).
+// While a gate is closed, all are loud. Call it before there are lanes; without it, or with n 0, all are loud.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()

@@ -27,7 +27,7 @@ type Record struct {
 	Texts Texts  `json:"texts,omitempty"` // hostile input: escape before showing
 }
 
-// DefaultLogSize is how many records a log keeps: about ten seconds at five thousand records a second.
+// DefaultLogSize is the number of records that a log keeps: about ten seconds at five thousand records a second.
 const DefaultLogSize = 1 << 16
 
 // Log is the append-only, bounded log of moments. It keeps the newest records, and gives each a sequence number, by

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxNames is how many watchers may have a name, including closed ones. The oldest names are dropped.
+// maxNames is the most watchers that have a name, including closed ones. The oldest names are dropped.
 const maxNames = 8192
 
 // Names holds the names of the watchers' clients. All methods are safe for concurrent use.
@@ -61,7 +61,7 @@ func AgentOf(agent string) string {
 // string, and == compares two records.
 type Texts string
 
-// maxTexts is how many texts a record may have.
+// maxTexts is the most texts of a record.
 const maxTexts = 8
 
 // NewTexts returns texts by their names. It shortens each, see [Bound], and leaves out empty ones.

@@ -182,8 +182,8 @@ func (l *lineReader) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// places maps each point whose args the recording's table declares in another way than this program to the recording's
-// index of each of this program's args, or -1.
+// places compares the recording's table with this program's. For each point whose args differ, it returns the
+// recording's index of each of this program's args, or -1.
 func (h *Header) places() map[probe.Point][]int {
 	places := map[probe.Point][]int{}
 	for name, args := range h.Table {

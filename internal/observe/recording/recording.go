@@ -81,7 +81,7 @@ func NewHeader(started time.Time, switches map[string]string) Header {
 		Switches: switches}
 }
 
-// Revision returns the version that the go command puts into a build, with the commit, or "" if it puts none there.
+// Revision returns the build's version and commit, as the go command records them, or "" if it records none.
 func Revision() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "(devel)" {

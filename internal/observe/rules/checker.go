@@ -28,7 +28,7 @@ type checking interface {
 	check(r *probe.Record) string
 }
 
-// All are the rules, in order. dispatch.go checks 1, 2 and 4, watcher.go 3, 5, 6 and 9, client.go 7, 8 and 10.
+// All lists the rules, in order. dispatch.go checks 1, 2 and 4, watcher.go 3, 5, 6 and 9, client.go 7, 8 and 10.
 var All = []Rule{
 	{1, "One writer: the ring and the store change together, and the dispatcher hears of it afterwards.", false,
 		func(bool) checking { return &oneWriter{} }},
@@ -119,8 +119,8 @@ const (
 	deleted  = "DELETED"
 	bookmark = "BOOKMARK"
 
-	// maxRemembered is how many objects, or versions, a rule remembers of one watcher, store or client. When it has
-	// that many, it forgets them all, and reports no breach that depends on them.
+	// maxRemembered is the most objects, or versions, that a rule remembers of one watcher, store or client. When it
+	// has that many, it forgets them all, and reports no breach that depends on them.
 	maxRemembered = 1 << 15
 )
 

@@ -52,7 +52,7 @@ func (o opaqueVersions) asks(r *probe.Record) string {
 // versions of each object in order. An inferred deletion has no version, and is not checked. If the log lacks a
 // listener's opening, its store is unknown, and only the order is checked.
 type storeFirst struct {
-	fromStart bool // whether an object without a record of storing was never stored
+	fromStart bool // whether the log has every record of storing an object
 
 	stores     map[string]*localStore       // by informer
 	told       map[string]map[string]uint64 // by listener and key: the newest version with which the handler was called
@@ -124,7 +124,7 @@ func (s *storeFirst) call(r *probe.Record) string {
 	return ""
 }
 
-// unbounded are the queues without a capacity: a FIFO takes one entry for each change, a workqueue one for each key,
+// unbounded lists the queues without a capacity: a FIFO takes one entry for each change, a workqueue one for each key,
 // and the pending ring grows while its handler is slow.
 var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
 

@@ -72,8 +72,8 @@ func (e *eventTypes) check(r *probe.Record) string {
 	return ""
 }
 
-// maxUnread is how many events of a watcher the rule remembers until the server reports that it received them. Above
-// this number, it stops following the watcher, whose server probably reports nothing.
+// maxUnread is the most events of a watcher that the rule remembers until the server reports that it received them.
+// Above this number, it stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 
 // deletedVersions is rule 6. It compares an event's version, which the watcher reports, with the version of the object

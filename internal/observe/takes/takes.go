@@ -42,7 +42,7 @@ type Take struct {
 	Key   string // the object that the take is about
 }
 
-// All are the takes that belong to no story: chapters and screenshots show them.
+// All lists the takes that belong to no story: chapters and screenshots show them.
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches",
 		"default/a"},
@@ -52,7 +52,7 @@ var All = []Take{
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
 }
 
-// Broken are the takes of first tries: chapters show them before the repair. Each title repeats the text's question.
+// Broken lists the takes of first tries: chapters show them before the repair. Each title repeats the text's question.
 var Broken = []Take{
 	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds. Is it told?", "default/a"},
 	{LabPrefix + "build-the-table", "A watcher filters by the verb. What is its client told of a new pod?",

@@ -14,8 +14,8 @@ import (
 const (
 	// MaxEvent is the longest frame of a watch, in bytes, that is parsed. Longer frames are only counted.
 	MaxEvent = 256 << 10
-	// HeadSize is how many bytes of a body [ReadVersion] needs: a list has its version before its items; an object has
-	// it before its spec, but perhaps after its managed fields.
+	// HeadSize is the number of bytes of a body that [ReadVersion] needs: a list has its version before its items; an
+	// object has it before its spec, but perhaps after its managed fields.
 	HeadSize = 16 << 10
 
 	// The most bytes of a text in an [Event]. A name has up to 253, a namespace 63.

@@ -67,7 +67,7 @@ func reportCPU(b *testing.B) func() {
 	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
-// burst is how many events a benchmark sends before it waits for all of them. They do not fill any channel.
+// burst is the number of events that a benchmark sends before it waits for all of them. They do not fill any channel.
 const burst = 64
 
 // crowd is a number of watchers, each read at full speed by a goroutine of its own.
