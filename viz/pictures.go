@@ -56,7 +56,7 @@ func NewPictures(log *probe.Log, start *fold.State, recount func(resource, subje
 	return f
 }
 
-// recountPeriod is how often Run calls recount for stores with objects that the picture does not name.
+// recountPeriod is the time between two recounts of stores with objects that the picture does not name.
 const recountPeriod = 15 * framePeriod
 
 // Run folds every framePeriod until ctx is done. Every recountPeriod it recounts the stores whose objects the picture

@@ -196,7 +196,7 @@ export class Inspector {
     this.countHits(false);
     // Wait for a slow leaf: otherwise the next request would replace it before it arrives, again and again.
     if (this.awaited || this.shownSeq === this.stage.player.target()) return;
-    if (this.tab === "history") this.load(); // the program makes the history for a record
+    if (this.tab === "history") this.load(); // a history leaf ends at that record
     else this.fill();
   }
 

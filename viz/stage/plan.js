@@ -148,7 +148,7 @@ export class Planner {
       queue, in: queue || (look.at ?? info.station), station: info.station, ends: look.ends ?? false,
       colour: look.colour ?? "moving", type, shape: shapeOf(type), followed: this.matches(r),
       departs: departs(info, r), change: changeOf(r), legs: [], length: 0,
-      label: look.label ?? this.scene.story?.names?.get(r.rv ?? "") // the name in its row
+      label: look.label ?? this.scene.story?.names?.get(r.rv ?? "") // a story's name for the version
         ?? (r.key ? brief(shortKey(r.key), this.scene.tall ? 12 : 18) : unnamed[r.type ?? ""] ?? ""),
     };
   }

@@ -64,7 +64,7 @@ export class Scene {
     /** @type {import("./places.js").Places | null} */
     this.placed = null; // the lanes; null until places computes them
     /** @type {{ view: string, boxes: Map<string, Box[]> } | null} */
-    this.read = null; // the results of words, by station
+    this.read = null; // the boxes that words has measured, by station
     this.layouts = layouts(geometry);
     this.layout = this.layouts.wide;
     this.plain = false; // the first view
