@@ -187,12 +187,9 @@ func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 // TestASentenceNamesOnlyWhatIsDrawn: without full detail, the sentence beside a token has no name of a part that is not
 // drawn.
 func TestASentenceNamesOnlyWhatIsDrawn(t *testing.T) {
-	e := newEngine(t, map[string]string{"routes": "stage/routes.js", "tokens": "stage/tokens.js",
-		"fold": "log/fold.js"})
+	e := newEngine(t, map[string]string{"routes": "stage/routes.js", "fold": "log/fold.js"})
 	got := run[string](t, e, `var { infos } = page.fold.newFold(`+points(t)+`);
-		var shut = /^(etcd3|store|incoming|dispatch|processor|listener)$/;
-		var scene = { detail: "boxes", shuts: (name) => shut.test(name) };
-		Object.keys(page.routes.routes).map((name) => page.tokens.plainly(infos.get(name), scene).says)
+		Object.keys(page.routes.routes).map((name) => page.fold.clause(infos.get(name), true).says)
 			.filter((says) => /incoming|WatchServer| input| result|local store|dispatcher|pending|Chan/.test(says))
 			.join()`)
 	assert.Equal(t, "", got)

@@ -61,7 +61,7 @@ func TestAnEvictedWatcherKeepsItsPlace(t *testing.T) {
 // planned is a stage with a lane for each of some clients. It plans the ways of records, each with its ends and name.
 const planned = `
 	var scene = { ...page.ground.layouts(geometry).wide, geometry, plain: false, story: null, informer: "informer",
-		serving: new Set(), ring: { capacity: 0, start: 0 }, resource: "" };
+		serving: new Set(), closed: new Map(), ring: { capacity: 0, start: 0 }, resource: "" };
 	var stageOf = (resource, ...clients) => {
 		const subjects = Object.fromEntries(clients.map((name, i) => ["w" + i, { kind: "watcher", opened: i + 1,
 			counts: {}, queues: {}, texts: { WireOpened: { agent: "listwatch-" + name } } }]));

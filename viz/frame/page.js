@@ -14,7 +14,7 @@ import { Inspector } from "../inspector/inspector.js";
 import { newLens } from "../lens/lens.js";
 import { get, program, queryOf, refusal, text } from "../lib/api.js";
 import { Feed } from "../log/feed.js";
-import { isAnomaly, newFold, newState, sentence } from "../log/fold.js";
+import { clause, isAnomaly, newFold, newState, sentence } from "../log/fold.js";
 import { Tape, serverSource } from "../log/tape.js";
 import { Spacetime } from "../spacetime/spacetime.js";
 import { newCrowd } from "../stage/crowd.js";
@@ -24,7 +24,6 @@ import { named } from "../stage/places.js";
 import { Planner } from "../stage/plan.js";
 import { Scene } from "../stage/scene.js";
 import { SentenceBar } from "../stage/sentence.js";
-import { plainly } from "../stage/tokens.js";
 import { Waits } from "../stage/waits.js";
 import { Zoom } from "../stage/zoom.js";
 import { newKnobs } from "../stories/knobs.js";
@@ -92,7 +91,8 @@ const says = (r) => sentence(infos.get(r.point), r, called(r));
 // said returns the short sentence about a record, with the title of the client on stage.
 const said = (/** @type {number} */ seq) => {
   const r = player.tape.get(seq);
-  const words = r ? sentence(plainly(infos.get(r.point), scene), r, called(r)) : "";
+  const info = infos.get(r?.point ?? "");
+  const words = r ? sentence(clause(info, !scene.whole(info.station)), r, called(r)) : "";
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 };
 /** @param {probe.Record} r */

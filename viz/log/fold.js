@@ -493,9 +493,10 @@ export function sentence(info, r, who = r.subject ?? "") {
   });
 }
 
-// clause returns a point whose sentence ends at its semicolon: the short form beside a moving token.
-/** @param {fold.Point} info @returns {fold.Point} */
-export const clause = (info) => ({ ...info, says: info.says.replace(/;.*$/, ".") });
+// clause returns a point with the short form of its sentence, for beside a moving token: up to the semicolon, or the
+// one that names only parts which are drawn at each level of detail.
+/** @param {fold.Point} info @param {boolean} plain @returns {fold.Point} */
+export const clause = (info, plain) => ({ ...info, says: (plain && info.plain) || info.says.replace(/;.*$/, ".") });
 
 /** @param {string} key */
 export function objectKey(key) {

@@ -6,8 +6,8 @@ declare namespace fold {
     string; texts: { [name in probe.TextName]?: string } };
   type Point = { name: probe.PointName; station: probe.Station; op: string; opens?: string; queue?: string; args:
     string[]; texts?: string[]; lane?: string; waits?: string; on?: string; holds?: string[]; until?: string[];
-    locked?: boolean; anomaly?: boolean; fact: string; says: string; cases?: string[][]; owner?: string; ends?:
-    string[] };
+    locked?: boolean; anomaly?: boolean; fact: string; says: string; plain?: string; cases?: string[][]; owner?:
+    string; ends?: string[] };
   type Queue = { len: number; cap: number; sent: number; received: number; high: number; tokens: fold.Token[] };
   type Resource = { stations: { [name in probe.Station]?: fold.Station }; subjects: { [name: string]: fold.Subject };
     points: { [name in probe.PointName]?: number }; ring: fold.Ring; shelves: { [name: string]: fold.Shelf }; waits: {

@@ -176,6 +176,10 @@ export class Scene {
     return !whole && Boolean(shut[detail]?.has(name)) && !this.station(name).classList.contains("bright");
   }
 
+  // whole reports whether all parts of a station are drawn.
+  /** @param {string} name */
+  whole(name) { return this.detail === "all" || (shut.boxes.has(name) && !this.shuts(name)); }
+
   // words returns the boxes of visible texts. It measures only texts of stations that are near.
   /** @param {(box: Box) => boolean} near */
   words(near) {

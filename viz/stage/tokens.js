@@ -2,7 +2,7 @@
 // sign inside, the others an outline of their own, so that no viewer depends on colour.
 
 import { squeeze } from "../lib/texts.js";
-import { clause, objectKey } from "../log/fold.js";
+import { objectKey } from "../log/fold.js";
 
 /** @type {{ [type: string]: string }} */
 const shapes = {
@@ -33,27 +33,3 @@ export const byTurn = (name) => [name.replace(/\d+$/, ""), /\d*$/.exec(name)?.[0
 // brief shortens a name to n letters. Of a longer name with dots, such as a node's, it uses only the first part.
 /** @param {string} name @param {number} n */
 export const brief = (name, n) => squeeze(name.length > n ? name.split(".")[0] : name, n);
-
-// passing has the words for a token at a station that is not drawn at the level of detail.
-/** @type {{ [station in probe.Station]?: string }} */
-const passing = {
-  etcd3: "The API server gets {type} {key} from etcd.", processor: "{type} {key} goes to the handlers.",
-  store: "{type} {key} goes to the cacheWatchers.",
-};
-[passing.incoming, passing.dispatch, passing.listener] = [passing.store, passing.store, passing.processor];
-/** @type {[RegExp, string][]} */
-const plainer = [ // words for what is drawn, instead of names that are written only in full detail
-  [/The WatchServer takes (.+) at {rv} from the result of (.+)/, "$1 leaves for $2"],
-  [/the (?:input|result) of/, "the cacheWatcher of"], [/The local store of/, "The indexer of"],
-  [/^{subject} takes (.+) at {rv} from its input/, "The cacheWatcher of {subject} takes $1"],
-];
-
-// plainly returns a point whose short sentence has only the names that are drawn.
-/** @param {fold.Point} info @param {{ detail: string, shuts: (station: string) => boolean }} scene */
-export function plainly(info, scene) {
-  if (scene.detail === "all") return clause(info);
-  const { station } = info;
-  const says = scene.shuts(station) && passing[/** @type {probe.Station} */ (station)];
-  return says ? { ...info, says } : plainer.reduce((of, [words, by]) => (
-    { ...of, says: of.says.replace(words, by) }), clause(info));
-}

@@ -106,6 +106,8 @@ type Info struct {
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
 	// object} counts: 1 object, 2 objects; without an agent, [ by {agent}] is left out.
 	Says string `json:"says"`
+	// The sentence beside a token where the stage does not draw the parts that Says names; "" if it draws them.
+	Plain string `json:"plain,omitempty"`
 	// Sentences for records with certain values, "name=line.drop value=true"; they replace Says.
 	Cases [][2]string `json:"cases,omitempty"`
 }
