@@ -1,7 +1,4 @@
 // Package docs embeds the documents of this folder, as package chapters embeds the chapters: the book shows both.
-//
-// Change: a page or picture that the book shows must be in a pattern here. Pages are tested by policy,
-// internal/text/book and compat/recipes; docs/KINDS.md, docs/LABS.md and docs/*.png are made.
 package docs
 
 import (

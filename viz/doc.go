@@ -19,7 +19,4 @@
 // wait only for a clock: no reader of the page can slow a station. Pictures.mu guards the state; its holder takes only
 // the log's own lock. The holder releases it after each batch of records, so that no other goroutine waits for a long
 // log to be folded.
-//
-// Change: routes and the form of the feed are contracts, the feed with its reader viz/log/feed.js; the guard lets no
-// more in than TestTheGuardLetsInWhoMeansUs. *_test.go here run the scripts of all rooms.
 package viz

@@ -13,9 +13,6 @@
 //	go run ./cmd/lab path pass N         replaces your code with ours
 //
 // Exit status: 0 if all went well, which for check means that the lab is solved; 1 if not; 2 for a wrong command line.
-//
-// Change: commands, printed lines and exit statuses are contracts, which main_test.go plays; docs/LABS.md and
-// docs/WORKSHOP.md show them. The labs are in internal/play/lab.
 package main
 
 import (

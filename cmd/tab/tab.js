@@ -1,8 +1,5 @@
 // The page's half of a machine in a tab: it loads the machine into a Worker, sends the page's requests to it as
 // messages (internal/server/tabhttp), and then replaces the recorded page by the machine's own page.
-//
-// Change: messages are those of internal/server/tabhttp, the wire is viz/lib/api.js's; TestAMachineRunsInATab runs all
-// three.
 
 (() => {
   const room = 16 << 10; // the most bytes of an answer that may be in transit or unread

@@ -4,9 +4,6 @@
 //
 // Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
 // first signal ends the program within three seconds. A second one ends it at once, and leaves its temporary folder.
-//
-// Change: a flag is a row of flags.go; main_test.go has what it refuses, and cmd/tab may need its like. The ready
-// line, the exit statuses and the order of the end stay.
 package main
 
 import (

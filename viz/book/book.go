@@ -1,8 +1,5 @@
 // Package book serves the pages that internal/text/book makes: the chapters, each with its mini-stage (figure.go), the
 // documents, and the index for rank.js.
-//
-// Change: addresses of pages and data-search are contracts; figure.go names takes and their moments. book.css and
-// scripts here are tested in internal/check/compat/e2e.
 package book
 
 import (

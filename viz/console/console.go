@@ -1,8 +1,5 @@
 // Package console is the room where a viewer writes a raw HTTP request, which the sandbox sends, and reads the answer
 // as it arrives: a list in pieces, a watch frame by frame. kubectl.txt has kubectl's requests; a test compares them.
-//
-// Change: kubectl.txt is what kubectl sends, which served_test.go of internal/check/compat/kubectl compares; console.js
-// writes what console.templ has.
 package console
 
 import (

@@ -1,7 +1,5 @@
 // Canvases and their colours. Before a canvas in the document draws or measures text, the browser styles and lays out
 // the whole page; a sheet outside the document avoids that. So a sheet takes the drawing, and is copied to the canvas.
-//
-// Change: free while the stage looks the same: the pictures of docs and e2e show it.
 
 import { squeeze } from "../lib/texts.js";
 

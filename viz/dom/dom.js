@@ -1,6 +1,4 @@
 // DOM helpers. A setter writes only what differs from what is there. It inserts text as text, never as markup.
-//
-// Change: all rooms use it; texts stay texts, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

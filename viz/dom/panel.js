@@ -1,6 +1,4 @@
 // Panels that the program renders. The page renews them while they are visible.
-//
-// Change: timeline, stories, inspector and lens use it; what it asks for, viz/export must answer.
 
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";

@@ -2,9 +2,6 @@
 //
 // The files depend only on the program: two exports are equal. static.js answers the page's requests from these files,
 // so a new kind of request needs an answer there, too.
-//
-// Change: static.js answers what the page asks of the program: a new request of a room needs a file here and an answer
-// there; TestAnExportNeedsNoProgram opens the result.
 package export
 
 import (

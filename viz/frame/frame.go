@@ -1,8 +1,5 @@
 // Package frame is the page around the rooms: the bar above them, the banner, the dialogs, the keys, and page.js, which
 // joins the modules of all rooms.
-//
-// Change: page.js makes each part and names its arguments; ids and keys are in docs/REFERENCE.md and e2e. A template
-// changes by make generate, styles with the pictures of docs.
 package frame
 
 import (

@@ -3,8 +3,6 @@
 // sentence put them into words. One clock, requestAnimationFrame, drives everything.
 //
 // This module makes the parts of the page and connects them. A part implements the hooks that it needs (page.Part).
-//
-// Change: a new part is made here, after what it needs; only this module knows all of them.
 
 import { newFigure } from "../book/figure.js";
 import { Console } from "../console/console.js";

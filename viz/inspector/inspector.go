@@ -2,9 +2,6 @@
 // state, the code that reports there, the chain of waiting goroutines, and its records. The page itself fills in the
 // leaves that depend on the picture at the cursor (why.js). It owns only texts: each station and queue needs one in
 // places.yaml.
-//
-// Change: a new station or queue needs its text in places.yaml (TestEveryStationAndQueueIsToldOf). why.js follows the
-// waits that points.go declares, and lists fields of the fold.
 package inspector
 
 import (

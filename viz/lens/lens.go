@@ -1,8 +1,5 @@
 // Package lens is the room of a foreign server: the clients that use it through our port, their mistakes
 // (internal/play/lens owns both), and the resources that our own informers watch there (internal/play/otherserver).
-//
-// Change: it shows what internal/play/lens and internal/play/otherserver report: fields change there first. lens.js,
-// lens.templ and docs/BEYOND.md change together.
 package lens
 
 import (

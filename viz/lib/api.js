@@ -2,8 +2,6 @@
 //
 // A page whose program has no port sets its own wire in window.listwatchWire before page.js runs. So does a page
 // without a program (viz/export): its wire reads files, and reports that there is no program.
-//
-// Change: a wire has two other halves, cmd/tab/tab.js and viz/export/static.js; its types are in wire.d.ts.
 
 /**
  * @typedef {(url: string | URL, options?: RequestInit) => Promise<Response>} Http

@@ -1,6 +1,4 @@
 // Texts: counts with nouns, shortening to fit, times and durations.
-//
-// Change: all rooms use it; e2e reads some of its words on the page.
 
 /** @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;

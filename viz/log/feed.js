@@ -2,8 +2,6 @@
 //
 // One stream per tab at most, and none while the tab is hidden: a browser opens only six connections to an origin, and
 // no viewer sees a hidden page.
-//
-// Change: viz/feed.go is the other half: messages change in both. feed_test.go tests that half, e2e both.
 
 import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
 

@@ -1,9 +1,6 @@
 // The fold: the page's picture is a function of the log. This is a port of internal/observe/fold, function by function:
 // state.go, apply.go, queue.go, waits.go. The table of points, from /viz/points, drives both. The same records give the
 // same picture.
-//
-// Change: a function here has its twin in internal/observe/fold (or probe, for sentences): change both.
-// TestTheScriptsFoldIsOurs and TestTheTakesShowWhatTheyShowed compare.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name

@@ -1,6 +1,4 @@
 // Queries: selecting records, as in internal/observe/probe/query.go.
-//
-// Change: the twin of Query.Matches in Go; TestThePageMeansTheSameRecords compares.
 
 import { objectKey } from "./fold.js";
 

@@ -1,8 +1,5 @@
 // Recordings: files dropped onto the page, which reads them itself. A file is gzipped lines of JSON: a header, then one
 // record on each line (internal/observe/recording). The same limits apply, since the page keeps all of it in memory.
-//
-// Change: format and limits change together with internal/observe/recording; a limit has its file in
-// internal/check/recordingbombs.
 
 import { refusal, split } from "../lib/api.js";
 import { bound, boundAs, complete, isCount, isVersion, need, newState } from "./fold.js";

@@ -2,9 +2,6 @@
 //
 // The picture at a cursor is the newest picture kept at or before it, folded on with the records from there. The tape
 // fetches older records from the server, by range; a recording dropped onto the page is in memory completely.
-//
-// Change: it asks /viz/records and /viz/snapshot for what it lacks, which viz/timeline/past.go and viz/pictures.go
-// answer; viz/past_test.go runs it.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";

@@ -1,8 +1,5 @@
 // Package reply writes the answers of every room of the page: JSON, HTML, or an error in the form that kubectl and the
 // page both understand.
-//
-// Change: kubectl and the page (viz/lib/api.js) read the form of errors; the headers keep pages of other origins out.
-// All rooms use it.
 package reply
 
 import (

@@ -1,8 +1,5 @@
 // Package spacetime is the room of the second view of the same records: a line for each goroutine, an arrow for each
 // hand-over, time from left to right. handovers.js finds the arrows.
-//
-// Change: handovers.js pairs points by name: with a channel change points.go, handovers.js and its test. It owns
-// nothing else; the drawing is free.
 package spacetime
 
 import "listwatch/viz/stage"

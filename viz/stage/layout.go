@@ -1,9 +1,6 @@
 // Package stage draws the path of an event and the state at the cursor: stations, queues, the ring, the tokens that
 // move between them, and the sentence below. It owns all coordinates (layout.go; tall.go for narrow windows), which its
 // scripts get as [Geometry]; plan.js owns the tokens, and routes.js has the way of each point.
-//
-// Change: data-* names and picture() are contracts, which e2e reads. A point has its way in routes.js, a box in
-// layout.go and tall.go, a sentence in points.go; any change of the drawing makes docs/*.png stale.
 package stage
 
 import (

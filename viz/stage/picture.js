@@ -1,7 +1,5 @@
 // The picture: the frame on screen as plain data, for tests and for the browser's console. It is read from the drawing,
 // not from the fold, so that tests see a wrong drawing. Browser tests read each field by its name.
-//
-// Change: a contract: a field may be added, none may change its name or meaning. e2e reads it.
 
 import { $, part, parts } from "../dom/dom.js";
 import { objectKey } from "../log/fold.js";

@@ -1,8 +1,5 @@
 // Routes: the way of each record's change, one entry for each point; records of other points do not travel. All points
 // are on the wide stage (layout.go), and ways follow the rails.
-//
-// Change: an entry for each point that travels (points.go), on the rails of layout.go; TestPlacesAreInTheLayout holds
-// the names. Some stories wait for what travels.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";

@@ -1,9 +1,6 @@
 // Package stories shows the gallery of stories, the knobs, and the promises of the running pipeline. Knobs are defined
 // in internal/play/sandbox/knobs.go, switches in chapters/15-pipeline, stories in internal/play/scenario/stories,
 // promises in internal/observe/rules/checker.go, labs in chapters/*/labs.
-//
-// Change: stories, knobs, promises and labs change where they are defined, and appear here by themselves; ids and
-// data-knob are contracts with viz/stage and e2e. A story's address stays.
 package stories
 
 import (

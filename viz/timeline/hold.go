@@ -1,9 +1,6 @@
 // Package timeline is the room of time: the log as a bar and as a table, the player and the cursor, the past, and the
 // panel that holds the running world. player.js owns the cursor and the state there; [Past] only reads the log, and
 // [Hold] changes nothing but the [hold.World].
-//
-// Change: player.js owns the cursor: others only ask it to move. hold.go shows internal/observe/hold; data-seq and
-// data-mode are contracts. viz/own_test.go, past_test.go and plan_test.go run its scripts.
 package timeline
 
 import (

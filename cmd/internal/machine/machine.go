@@ -1,9 +1,6 @@
 // Package machine is the program that every host of listwatch runs: it wires together an etcd, both halves, the
 // viewers' controls, and the page. It opens no socket or file, handles no signal and starts no process, because its
 // hosts do so: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
-//
-// Change: what both hosts need is here; what needs a socket, file, signal or process is in cmd/viz, its like in
-// cmd/tab. An Option is a flag there: both hosts pass it.
 package machine
 
 import (

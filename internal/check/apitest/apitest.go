@@ -1,7 +1,4 @@
 // Package apitest sends requests to an API's handler, for tests of its answers, and checks its refusals.
-//
-// Change: only tests use it. All is free while those of its users are green: chapters 02, 07, 08 and 15, apiserver,
-// sandbox, book, takes.
 package apitest
 
 import (

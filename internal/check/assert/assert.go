@@ -5,8 +5,6 @@
 // The test goes on after a fault; package require ends it. Each function returns whether the check passed. The last
 // arguments describe the check: a value alone, or a format and its arguments, which are evaluated in any case. A text
 // with both "got " and "want " is the whole message.
-//
-// Change: require has each function again. A name or an order of arguments is that of testify, and all tests have it.
 package assert
 
 import (

@@ -1,7 +1,4 @@
 // Package bubble runs tests in the bubbles of [testing/synctest].
-//
-// Change: nearly all tests of chapters run in it. .golangci.yml forbids synctest.Test elsewhere; docs/CONTRIBUTING.md
-// names Test.
 package bubble
 
 import (

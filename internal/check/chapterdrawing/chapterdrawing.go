@@ -1,9 +1,6 @@
 // Package chapterdrawing makes the book's pictures from test runs. A test runs the chapter's code, draws the run, and
 // compares the drawing with the SVG file next to the README: each number in a picture comes from a run. With -update
 // the test writes the file.
-//
-// Change: any change of what it writes makes all chapters' SVG files stale: run their tests with -update, and look at
-// the pictures in light and dark.
 package chapterdrawing
 
 import (

@@ -13,7 +13,4 @@
 //   - storm: the program under faults, with every watcher's events counted; reads and writes are linearizable.
 //   - e2e: the program as its users meet it.
 //   - loops: draws the pictures of the stories' pages.
-//
-// Change: a list of folders, which a new one joins. Versions in its go.mod are those of the Upstream: lines and of the
-// page /book/docs/MAP; clients and kubectls have modules of their own.
 package compat

@@ -1,6 +1,4 @@
 // Package eventually lets a test wait for facts that no channel reports: about another process, a socket, or etcd.
-//
-// Change: only tests use it. .golangci.yml asks for Closes wherever a server ends; docs/CONTRIBUTING.md names it.
 package eventually
 
 import (

@@ -1,6 +1,4 @@
 // Package handlercalls has an event handler for tests, which records its calls.
-//
-// Change: only tests of chapters 12 and 13 use it; everything is free while they are green.
 package handlercalls
 
 import (

@@ -6,7 +6,4 @@
 //
 // The rules of general linters are in .golangci.yml. internal/text/book checks the book, and
 // internal/check/compat/recipes the commands on its pages.
-//
-// Change: a rule, a fault seeded for it in policy_test.go, and its sentence in docs/CONTRIBUTING.md change together.
-// testdata/editors.txtar makes .vscode and .run: make generate.
 package policy

@@ -15,12 +15,13 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestALineHasItsRoomAndWhatChangesWithIt requires a line "Change:" in each folder of Go or scripts outside chapters,
-// and asks for thirty lines by the command of docs/CONTRIBUTING.md, make where.
+// TestALineHasItsRoomAndWhatChangesWithIt requires a row in changes.txt for each folder of Go or scripts outside
+// chapters, and asks for ten lines by the command of docs/CONTRIBUTING.md, make where.
 func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."
-	tree, changes := os.DirFS(root), map[string]bool{}
+	tree := os.DirFS(root)
+	rows := string(require.Value(fs.ReadFile(tree, "internal/check/tools/changes.txt"))(t))
 	var lines []string // the middle of each file that is a text and no test
 	for _, dir := range []string{"cmd", "docs", "internal", "viz"} {
 		require.NoError(t, fs.WalkDir(tree, dir, func(name string, entry fs.DirEntry, err error) error {
@@ -28,8 +29,10 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 				return err
 			}
 			text, folder, kind := require.Value(fs.ReadFile(tree, name))(t), path.Dir(name), path.Ext(name)
-			if (kind == ".go" || kind == ".js") && !isOthers(tree, folder) {
-				changes[folder] = changes[folder] || bytes.Contains(text, []byte("// Change: "))
+			if kind == ".go" || kind == ".js" {
+				has := func(at string) bool { return strings.Contains(rows, "\n"+at+" ") }
+				assert.True(t, has(folder) || has(name) || isOthers(tree, folder), "%s: add a row to internal/check/"+
+					"tools/changes.txt: what is free here, what changes with it, and what must stay", folder)
 			}
 			if !strings.HasSuffix(name, "_test.go") && !slices.Contains([]string{".gz", ".woff2", ".png"}, kind) {
 				lines = append(lines, fmt.Sprintf("%s:%d", name, 1+bytes.Count(text, []byte("\n"))/2))
@@ -37,12 +40,13 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 			return nil
 		}))
 	}
-	for folder, has := range changes {
-		assert.True(t, has, "%s: end the package comment, or a script's first comment, with a line "+
-			"\"Change: …\": what is free here, what changes with it, and what must stay", folder)
+	for row := range strings.Lines(rows[strings.Index(rows, "\n")+1:]) {
+		at, _, _ := strings.Cut(row, " ")
+		_, err := fs.Stat(tree, at)
+		assert.NoError(t, err, "internal/check/tools/changes.txt: name what there is")
 	}
-	for i := range 30 {
-		line := lines[i*len(lines)/30]
+	for i := range 10 {
+		line := lines[i*len(lines)/10]
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			where := exec.Command("sh", root+"/internal/check/tools/where.sh", line)
@@ -51,7 +55,7 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 			}
 			out, err := where.CombinedOutput()
 			has := func(part string) bool { return strings.Contains(string(out), part) }
-			room := has("ROOM: ") && has("Change: ") || has("ROW ")
+			room := has("ROOM: ") && has("CHANGES ") || has("ROW ")
 			assert.True(t, err == nil && room && has("RUN\n"), "%v, with\n%s", err, out)
 		})
 	}

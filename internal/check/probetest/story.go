@@ -1,7 +1,4 @@
 // Package probetest prints the records of a test as a story.
-//
-// Change: the form of a story is in the tests and scenarios of all chapters, which -update writes again, and in their
-// READMEs.
 package probetest
 
 import (

@@ -1,8 +1,5 @@
 // Package recordingbombs makes recordings that, like zip bombs, would take far more memory than their files. An
 // attacker or a broken disk may write such files.
-//
-// Change: a limit of internal/observe/recording and viz/log/recording.js has a recording here; its Refusal is part of
-// both sentences.
 package recordingbombs
 
 import (

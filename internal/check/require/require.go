@@ -1,7 +1,5 @@
 // Package require has functions of package assert that end the test at a fault. As with testing.T.FailNow, only the
 // goroutine that runs the test may call them.
-//
-// Change: a function is also in package assert, with the same arguments.
 package require
 
 import "listwatch/internal/check/assert"

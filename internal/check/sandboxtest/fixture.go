@@ -3,9 +3,6 @@
 // backup.
 //
 // Only the bubble's goroutine may change a [Fixture].
-//
-// Change: stories and internal/observe/takes play on it: another timing makes other recordings (make recordings). The
-// verb operate of scenario reaches it. reads_test.go has rows of docs/REFERENCE.md.
 package sandboxtest
 
 import (

@@ -1,5 +1,5 @@
 #!/bin/sh
-# where.sh FILE:LINE prints the line's room, what changes with it ("Change:" has what it cannot derive), and its tests.
+# where.sh FILE:LINE prints the line's room, what changes with it (changes.txt has what it cannot derive), and its tests.
 set -euf
 cd "$(dirname "$0")/../../.."
 at=${1#"$PWD"/} tests='*_test.go' package='' row='' made='' run='' how=-wF
@@ -15,6 +15,7 @@ while [ ! "$package" ] || [ ! "$row" ]; do # up to the folder that says what it 
 done
 awk '/^\/\/ (Package|Command) / { on = 1 } /^package / { exit } on' "${package:-/dev/null}" | say "ROOM: $package"
 pkg=$(dirname "$package")
+awk -v file="$file" '$1 == file || index(file, $1 "/") == 1' internal/check/tools/changes.txt | say "CHANGES with it"
 echo "$row" | say "ROW of docs/ARCHITECTURE.md: room | what is in it | what changes with it | tests"
 [ "$file" = "$package" ] || awk '/^(\/?[\/*]|#| \*|<!)/ { print; on++; next } on || NR > 3 { exit }' "$file" | say HEAD
 words='export|default|async|func|function[*]?|type|var|const|let|class|templ|static|get|set'

@@ -2,9 +2,6 @@
 // tables and metadata, and compression. Pools are its only state.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation
-//
-// Change: what kubectl gets changes: the sessions in internal/check/compat/kubectl, and sidebyside, which compares with
-// upstream; chapter 08 calls it.
 package negotiation
 
 import (

@@ -3,9 +3,6 @@
 // flight and export through it.
 //
 // All functions are pure.
-//
-// Change: another secret is a case of TestNothingThatOpensADoorIsLeft; recordings, flights and exports hide it from
-// then on. Never let more through.
 package redact
 
 import (

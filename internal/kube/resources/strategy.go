@@ -1,9 +1,6 @@
 // Package resources has the differences between kinds, except for storage: strategies (with defaults and validation),
 // the labels and fields for selectors, and the columns of tables. It does not use storage or requests, and has no
 // state. The registry's chapter describes strategies; a kind's row there names the parts from this package.
-//
-// Change: defaults, checks and columns are upstream's. With them change kinds.go of chapter 07, docs/KINDS.md (make
-// generate) and the sessions of internal/check/compat/kubectl.
 package resources
 
 import (

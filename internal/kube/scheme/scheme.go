@@ -1,8 +1,5 @@
 // Package scheme has the program's object types, by group, and their encodings. Nothing changes after init. To add a
 // kind, add its group here, and the kind in chapter 07's table.
-//
-// Change: with a group change chapter 07's kinds.go, docs/KINDS.md (make generate) and discovery in
-// internal/server/apiserver.
 package scheme
 
 import (

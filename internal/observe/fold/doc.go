@@ -9,7 +9,4 @@
 // and a test checks that the same records give the same picture.
 //
 // There is no goroutine and no lock in this package: a State belongs to its caller.
-//
-// Change: viz/log/fold.js is its twin, held by TestTheScriptsFoldIsOurs. Fields of State reach viz/log/types.d.ts (make
-// generate), old recordings and /viz/snapshot, a contract; takes.sum has pictures.
 package fold

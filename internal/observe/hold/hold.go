@@ -8,9 +8,6 @@
 //
 // A held world that its holder has forgotten looks like a broken program, so a watchdog resumes it: when no page has
 // been open for a while, and when the program ends.
-//
-// Change: the panel is viz/timeline/hold.go, hold.js and hold.templ; POST /viz/hold is a contract. Gate and clock stop
-// and go on together (TestAHeldWorldLosesNoTime).
 package hold
 
 import (

@@ -15,9 +15,6 @@
 // order of the [Log] is the order of the calls of At. Two goroutines that meet at a channel may call it in either
 // order: the log may have a receive before its send. Moments declared as Locked are reported under the lock that orders
 // them, so their order is the order of the facts.
-//
-// Change: points.go makes constants.go and viz/log/types.d.ts (make generate). Record, Query and texts have twins in
-// viz/log (recording.js, query.js, fold.js), and every recording has them: old ones must stay readable.
 package probe
 
 import (

@@ -6,9 +6,6 @@
 // reads the same files (viz/log/recording.js): format and limits must be changed in both.
 //
 // This package has no lock; a Flight belongs to the goroutine that runs it.
-//
-// Change: viz/log/recording.js is the twin of format and limits, internal/check/recordingbombs has a bomb for each
-// limit. Files of older programs must stay readable.
 package recording
 
 import (

@@ -1,7 +1,4 @@
 // Package routine starts goroutines that have a name and an end. Their starter owns the [Group], and waits for it.
-//
-// Change: a name that is passed to Go is a pprof label and a lane of points (points.go); the debugger's recipes find
-// goroutines by it. Nothing else depends on the inside.
 package routine
 
 import (

@@ -24,7 +24,4 @@
 //
 // Any goroutine may use a [Monitor], but only one goroutine a [Checker]. Nothing here starts goroutines. A checker
 // remembers only watchers that have not ended, and at most [maxRemembered] objects or versions of each.
-//
-// Change: a rule is a row of All, a fault in TestEveryRuleNoticesWhenItIsBroken, a promise in docs/OVERVIEW.md and on
-// the page; labs have its number, so numbers stay.
 package rules

@@ -3,9 +3,6 @@
 // socket. Two runs differ only in the order of goroutines that are ready at the same time.
 //
 // Everything here is immutable; takes.sum has what each take shows.
-//
-// Change: a take is a row here and a file by make recordings, never by hand; takes.sum says what each shows. Chapters,
-// docs/*.png and stories name takes.
 package takes
 
 import (

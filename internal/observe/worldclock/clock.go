@@ -23,9 +23,6 @@
 //
 // [New] starts nothing; timers fire while [Clock.Run] runs. mu is innermost: it is never held while code outside this
 // package runs.
-//
-// Change: chapters see it as clock.WithTicker, whose contract it keeps; internal/observe/hold and the gate rely on it.
-// The inside is free while its tests are green, also with -race.
 package worldclock
 
 import (

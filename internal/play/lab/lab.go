@@ -7,9 +7,6 @@
 // The path is one working copy in which the build-it labs of thirteen chapters are first tries.
 //
 // Only the player of a script starts goroutines, and it waits for them.
-//
-// Change: fields of a lab are in chapters/*/labs/*.txtar and docs/CONTRIBUTING.md; docs/LABS.md is made of them (make
-// generate). What Check prints is in cmd/lab and docs/LABS.md.
 package lab
 
 import (

@@ -4,9 +4,6 @@
 // [Lens.Run] runs the verdicts about time; all others run in the goroutines of requests.
 //
 // Differs: upstream has nothing comparable; people read kubectl -v=8 or run mitmproxy.
-//
-// Change: a verdict is a row of verdicts.go, a case of TestFindings and a row in docs/BEYOND.md; viz/lens shows it. The
-// lens adds nothing to what it forwards.
 package lens
 
 import (

@@ -2,9 +2,6 @@
 // informers, which keep only names and versions, and never writes to the server.
 //
 // Differs: upstream has nothing comparable.
-//
-// Change: docs/BEYOND.md and viz/lens tell of it; cmd/viz has its flags. It never writes to the other server, and sends
-// no more than an informer would.
 package otherserver
 
 import (

@@ -18,8 +18,4 @@
 // # Locks
 //
 // The locks of [Connections], the handlers and the watchers are innermost.
-//
-// Change: a knob's name and meaning are in viz/stories/knobs.templ, viz/stage/layout.go (grips), stories,
-// docs/REFERENCE.md and points.go; ring.capacity, traffic.rate, etcd.restart and etcd.compact are contracts. Each knob
-// is undone by the reset.
 package sandbox

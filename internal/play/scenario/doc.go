@@ -15,7 +15,4 @@
 //
 // The sandbox plays one story at a time, on a goroutine of its own. A story starts goroutines only for its informers
 // and reflectors, and for concurrent requests, and waits for them at its end.
-//
-// Change: a verb or a term changes its stories (stories/*.yaml); a story's beats change its take (make recordings),
-// sayings in scenario_test.go, and the page that tells it, viz/stories. A story's id is an address.
 package scenario

@@ -3,9 +3,6 @@
 // internal/check/compat/kubectl show what kubectl sees of a change.
 //
 // Upstream: k8s.io/apiserver/pkg/server
-//
-// Change: what kubectl sees is in the sessions of internal/check/compat/kubectl and their -update; openapi and
-// field_types.gob.gz are made there. Paths and answers are a kube-apiserver's, docs/KINDS.md is made here.
 package apiserver
 
 import (

@@ -10,9 +10,6 @@
 // Start starts etcd's own goroutines, one that serves the connection, and the client's. [Etcd.Close] returns when all
 // of them have ended, unless etcd is broken. Etcd.lifeMu orders Restart and Close against each other; it is the only
 // lock.
-//
-// Change: docs/ARCHITECTURE.md tells the order of start and end; /viz/knobs shows State. The flags of etcd are
-// cmd/viz's. It compacts nothing by itself.
 package etcdnode
 
 import (

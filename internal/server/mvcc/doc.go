@@ -15,7 +15,4 @@
 // A Store starts no goroutine. Each [Store.Watch] starts one, which ends with the watch's context or after the watch
 // was cancelled. Store.mu guards everything. A watch takes its pending responses with the lock held, and sends them
 // without it.
-//
-// Change: it must do what etcd does: contract_test.go runs each script against both. Tests of all chapters, the tab and
-// all recordings run on it.
 package mvcc

@@ -1,8 +1,5 @@
 // Package pipenet is a network without sockets: a listener and a dialer joined by net.Pipe. A goroutine that waits for
 // it is durably blocked, as testing/synctest defines it, so real net/http servers and clients can run in a bubble.
-//
-// Change: tests of chapters 08, 09, 14 and 15, of sandbox, lens and viz, all takes, and the tab run on it; a goroutine
-// that waits must stay durably blocked.
 package pipenet
 
 import (

@@ -4,9 +4,6 @@
 //
 //	page      request ─► … room, room …           | abort
 //	program             head ─► chunk, chunk … end | abort
-//
-// Change: cmd/tab/tab.js is the other half of each message, cmd/tab/main.go turns messages into values;
-// TestAMachineRunsInATab runs both.
 package tabhttp
 
 import (

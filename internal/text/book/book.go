@@ -5,9 +5,6 @@
 // the page's Content-Security-Policy needs no exception. It makes no requests, for a build or for a reader.
 //
 // There is no goroutine and no lock in this package.
-//
-// Change: links of pages (#anchors, /book/…) are addresses that stay. viz/book serves what is made here,
-// docs/CONTRIBUTING.md says what a page can do; make generate writes its parts of chapters and docs/LABS.md.
 package book
 
 import (

@@ -6,9 +6,6 @@
 // the program.
 //
 // There is no goroutine and no lock in this package; a [Tree] does not change after Parse.
-//
-// Change: policy, the book, the inspector's code leaf and labs read sources by it; the form of Upstream: and Differs:
-// lines is in docs/CONTRIBUTING.md.
 package source
 
 import (

@@ -4,7 +4,4 @@
 //
 // Each program is built from a module of its own, which pins its version: a folder with a go.mod that names it as a
 // tool, or with a small main that uses a library. The JavaScript client needs Node; without it, its test logs that.
-//
-// Change: a program's version is in its folder's go.mod, its result in docs/BEYOND.md and docs/programs.png: make
-// clients PICTURE=1. Only `make clients` and `make full` run it.
 package clients

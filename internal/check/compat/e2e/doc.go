@@ -4,7 +4,4 @@
 //
 // The program and kubectl are built once and kept in bin/compat, so that a second run only links what changed. A
 // machine without Chromium fails these tests; none of them is ever skipped.
-//
-// Change: what a test names in the page is a contract of viz. film_test.go and moments_test.go draw docs/*.png
-// (pictures.sum), and moments.sum has key moments: make screenshots.
 package e2e

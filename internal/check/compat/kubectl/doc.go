@@ -12,7 +12,4 @@
 //
 // With -server the test plays them at a real kube-apiserver: that of rollout also needs kube-controller-manager,
 // kube-scheduler and kwok, which ../clients starts.
-//
-// Change: testdata is kubectl's output: -update writes it, also field_types.gob.gz and the documents of
-// internal/server/apiserver. A difference of the two kubectls is a row of dialects.
 package kubectl

@@ -1,7 +1,4 @@
 // Package loops draws the pictures of the stories' pages, for `make site`: six seconds of a stage, as an SVG.
-//
-// Change: its pictures are in no repository: make site draws them from the stage of viz/stage. All of it is free while
-// its test is green.
 package loops
 
 import (

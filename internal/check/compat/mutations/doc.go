@@ -7,7 +7,4 @@
 //	go test ./mutations -run 'TestEveryMutationIsCaught/SYMBOL' -v
 //
 // under FULL=1. The run does not change the working copy.
-//
-// Change: a row of table.txt quotes a line of the source: when that line changes, so does the row. FULL=1 runs all
-// rows.
 package mutations

@@ -2,9 +2,6 @@
 // against it. It uses the program's contracts only: flags, the ready line, URLs.
 //
 // Binaries are kept in bin/compat between runs. Race builds of the tests use a race build of the program.
-//
-// Change: e2e, kubectl, recipes, storm and clients start programs by it. The ready line and the flags are contracts of
-// cmd/viz.
 package program
 
 import (

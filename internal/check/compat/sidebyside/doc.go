@@ -12,7 +12,4 @@
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them next to each other. Everything is
 // in test files: no package imports this one.
-//
-// Change: a new difference from upstream is a row of its tables, and a Differs: line at the code. docs/COSTS.md has the
-// benchmarks' results.
 package sidebyside

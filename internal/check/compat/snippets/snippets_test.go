@@ -1,6 +1,4 @@
 // Package snippets holds the code of docs/SNIPPETS.md: the page has each declaration of this file, letter by letter.
-//
-// Change: docs/SNIPPETS.md has each declaration letter by letter: change both, in one commit.
 package snippets
 
 import (

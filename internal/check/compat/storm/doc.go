@@ -4,6 +4,4 @@
 //
 // The program itself checks its log against the ten rules, and the storm reads the result before the program ends. A
 // name belongs to only one object: no watcher may see a deleted name again.
-//
-// Change: a fault is a row in faults_test.go; a seed draws other faults after any change of their order.
 package storm

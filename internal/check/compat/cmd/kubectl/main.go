@@ -1,7 +1,5 @@
 // Command kubectl is the real kubectl, built from its own module at the version this project is compared with, so that
 // a machine without one can run the tests.
-//
-// Change: nothing but the version, which is go.mod's; another one may change the sessions of ../../kubectl.
 package main
 
 import (
