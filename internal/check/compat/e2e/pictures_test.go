@@ -28,7 +28,7 @@ var drawn = []string{
 }
 
 // remarks matches comments and white space, which do not affect a picture.
-var remarks = regexp.MustCompile(`(?m)^\s*//.*$|/\*(?s:.*?)\*/|\s+`)
+var remarks = regexp.MustCompile(`(?m)(?:^|\s)\s*//.*$|/\*(?s:.*?)\*/|\s+`)
 
 // sumOfPictures returns the hashes of the files in drawn, one for each pattern.
 func sumOfPictures(t *testing.T) string {
