@@ -110,7 +110,7 @@ func (f *Flight) due() (first trigger) {
 	return first
 }
 
-// reason returns a sentence about a fault about which people will ask afterwards, or "" if the record is about none.
+// reason describes ERROR frames, evicted watchers, watch errors and failed requests. For other records it returns "".
 func (f *Flight) reason(r *probe.Record) string {
 	switch point := r.Point; {
 	case point == probe.FrameWritten && r.Anomaly(): // an ERROR event, as after 410

@@ -18,13 +18,13 @@ import (
 
 const (
 	checkLimit = time.Minute // for the tests of one check; building them has no time limit
-	maxLines   = 12          // the most lines of a test's message in a verdict
+	maxLines   = 12          // maximum number of lines of a test's message in a verdict
 )
 
 // Verdict is the result of a check.
 type Verdict struct {
 	Solved bool
-	Says   []string // the problems in a few lines; if there are none, the way in which Check tested
+	Says   []string // describes the problems in a few lines; without problems, it describes the test
 }
 
 // Check runs the lab's tests in the working copy dir. It writes a line to progress before each slow step. It returns an
@@ -114,7 +114,7 @@ func (l Lab) checkAnswer(dir string) Verdict {
 
 // answerIn returns the first line of the answer file that is not a comment.
 func answerIn(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, answerFile)) // a missing file is no answer
+	text, _ := os.ReadFile(filepath.Join(dir, answerFile)) // a missing file counts as no answer
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			return line

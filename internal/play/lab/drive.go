@@ -35,7 +35,7 @@ type Action struct {
 }
 
 // Drive builds the program in the working copy dir, starts it and plays the step's script. It writes each action to
-// progress. problem describes the first wrong answer; "": none. broken are the promises that the run has broken.
+// progress. problem describes the first wrong response, or is "". broken lists the promises that the run broke.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
 	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")
@@ -122,8 +122,8 @@ func (p *player) play(ctx context.Context, script []Action) (problem string) {
 	return problem
 }
 
-// open sends a request and waits for the header of its answer. read returns the answer: a line with the status, and the
-// body.
+// open sends a request and waits for the header of its response. read returns the response: a line with the status, and
+// the body.
 func (p *player) open(ctx context.Context, do string) (read func() string) {
 	if command, runs := strings.CutPrefix(do, "RUN "); runs {
 		words := strings.Fields(command)
@@ -157,7 +157,7 @@ func (p *player) value(name string) string {
 	return "$" + name
 }
 
-// differs saves parts of an answer, and describes how it differs from the expected one; "": it does not.
+// differs saves parts of an answer, and describes how it differs from the expected one, or returns "".
 func (p *player) differs(a Action, answer string) string {
 	for name, pattern := range a.Keep {
 		if found := regexp.MustCompile(pattern).FindStringSubmatch(answer); found != nil {

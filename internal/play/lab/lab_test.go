@@ -195,7 +195,7 @@ func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	}
 }
 
-// proofs has a function for each question, which finds the answer in the recording, and the record that shows it.
+// proofs maps each question to a function that finds its answer in the recording and the record that shows the answer.
 var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	"predict-synced": func(log records) (string, probe.Record) {
 		first := log.from(probe.ReflectorReceived, func(r probe.Record) bool { return r.Subject == "informer" })[0]
@@ -239,7 +239,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// from returns the records from the first record of the point that is accepts, or a zero record if there is none.
+// from returns the records from the first of the point that is accepts, or a zero record if there is none.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {
@@ -248,7 +248,7 @@ func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	return r[i:]
 }
 
-// count returns, as text, how many of a point's records is accepts.
+// count returns the number of the point's records that is accepts, as text.
 func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	return fmt.Sprint(len(slices.DeleteFunc(slices.Clone(r), func(each probe.Record) bool {
 		return each.Point != point || !is(each)

@@ -65,7 +65,7 @@ func TestTheWorkingCopyKnowsHowItsStepsStand(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, "-- body: history.appendLocked --\n"), "the copy has the answer: %s", text)
 }
 
-// TestARequestIsPrintedAsItIsSent checks this because readers send the printed requests themselves.
+// TestARequestIsPrintedAsItIsSent compares the printed request with the sent one: readers send printed requests.
 func TestARequestIsPrintedAsItIsSent(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

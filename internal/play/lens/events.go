@@ -18,7 +18,7 @@ const (
 	// object has it before its spec, but perhaps after its managed fields.
 	HeadSize = 16 << 10
 
-	// The most bytes of a text in an [Event]. A name has up to 253, a namespace 63.
+	// Maximum numbers of bytes of the texts in an [Event]. A name has up to 253 bytes, a namespace 63.
 	maxType, maxVersion, maxKey = 16, 64, 320
 )
 

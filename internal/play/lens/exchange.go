@@ -34,10 +34,10 @@ const (
 // ErrEnds is the cause with which the contexts of requests are cancelled when the lens ends.
 var ErrEnds = errors.New(weEnded)
 
-// exchange is one request and its answer. The goroutine of the request owns it, except for the [request], which other
+// exchange is one request and its response. The goroutine of the request owns it, except for the [request], which other
 // goroutines read, too.
 //
-// The proxy reads the answer's body from the exchange, and writes each piece to the client before the next Read. The
+// The proxy reads the response's body from the exchange, and writes each piece to the client before the next Read. The
 // exchange parses the pieces of a watch only in that next Read, so it delays no event.
 type exchange struct {
 	lens          *Lens
@@ -168,8 +168,8 @@ type Ask struct {
 }
 
 const (
-	maxText   = 200         // the most bytes of a client's text in an Ask
-	maxRedact = 4 * maxText // the most bytes in which redact searches for secrets
+	maxText   = 200         // maximum number of bytes of a client's text in an Ask
+	maxRedact = 4 * maxText // maximum number of bytes in which redact searches for secrets
 )
 
 // bound returns a copy of the beginning of a text, without secrets.

@@ -28,7 +28,7 @@ type judged struct {
 // Thresholds of the verdicts.
 const (
 	// pollsWithin is the longest mean time between the lists of a poll, because rarer lists cost little. A few lists
-	// are no poll: a command, such as helm, may list several times, and people repeat commands.
+	// are not a poll: a command, such as helm, may list several times, and people repeat commands.
 	pollsWithin = 2 * time.Minute
 	minGone     = 3               // watches in a row from the same stale version
 	silentFor   = 2 * time.Minute // longer than any client's backoff
@@ -161,8 +161,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone looks at the latest watches that all got 410 for one version. It returns the first of them and their number, or
-// nil if the latest watch did not get 410, or the client has read the state since.
+// gone looks at the latest watches that got 410 for one version. It returns the first of them and their number. It
+// returns nil if the latest watch did not get 410, or if the client has read the state since.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {
@@ -175,7 +175,7 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// lives reports whether one of the client's open watches is older than since, so that the client is still the same
+// lives reports whether one of the client's open watches is older than since. If so, the client is still the same
 // process.
 func (c *judged) lives(since time.Time) bool {
 	for _, t := range c.lens.trails {

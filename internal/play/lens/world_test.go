@@ -26,7 +26,7 @@ import (
 	"listwatch/internal/server/pipenet"
 )
 
-// world is one of our servers in a bubble, behind a lens. Time passes there only while every program waits.
+// world is one of our servers in a bubble, behind a lens. Time passes in the bubble only while every program waits.
 type world struct {
 	t      *testing.T
 	ctx    context.Context // ends before the lens does

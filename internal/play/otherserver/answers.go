@@ -183,10 +183,10 @@ func slim(object *metav1.PartialObjectMetadata) {
 }
 
 const (
-	// dialTimeout is the most time that a server has to accept a connection.
+	// dialTimeout is the maximum time in which a server must accept a connection.
 	dialTimeout = 5 * time.Second
-	// answerTimeout is the most time that a server has to send the header of an answer to one of our own requests. An
-	// API server allows a request no more time.
+	// answerTimeout is the maximum time in which a server must send the header of a response to one of our own
+	// requests. An API server allows a request no more time.
 	answerTimeout = time.Minute
 )
 

@@ -20,7 +20,7 @@ const (
 	maxMetricResources = 1000     // values of the label "resource"
 )
 
-// Metrics is the server's answer to /metrics.
+// Metrics holds the figures of the server's /metrics.
 type Metrics struct {
 	Trouble string  `json:"trouble"` // the reason why metrics are missing; "": none is missing
 	Metrics figures `json:"metrics"`

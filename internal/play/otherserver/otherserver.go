@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	maxChosen  = 8       // the most resources in a Choice
+	maxChosen  = 8       // maximum number of resources in a Choice
 	maxObjects = 150_000 // the default of Config.MaxObjects
 )
 
@@ -83,7 +83,7 @@ type Config struct {
 	Probe        *probe.Probe
 	FIFO         string
 	UseWatchList bool
-	MaxObjects   int64 // the most objects of one resource, after which its informer stops; 0: 150,000
+	MaxObjects   int64 // maximum number of objects of a resource; one more stops its informer; 0: 150,000
 }
 
 // Guest is our client half on another server: an informer of metadata for each chosen resource. The guest also reads

@@ -89,7 +89,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// TestACutCatchesAWatchThatIsBeingOpened cuts while the server has not answered, or the client has not read the answer.
+// TestACutCatchesAWatchThatIsBeingOpened cuts before the server responds, or before the client reads the response.
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	t.Run("not answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, false) })
 	t.Run("answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, true) })
@@ -407,7 +407,7 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	})
 }
 
-// TestHowACommandEndsInAHeldWorldIsARecord covers commands that were answered early, whose requests wait no longer.
+// TestHowACommandEndsInAHeldWorldIsARecord covers commands that outlive their requests.
 func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 	var fails error
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {

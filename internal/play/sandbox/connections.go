@@ -19,7 +19,7 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
 // Connections is the client half's end of the wire. Each client, identified by its user agent, has its own connections.
 // Connections can drop a client's open streams, as a broken connection does; cut its line, as a network failure does;
-// and stall its line, so that the client reads neither answers nor events, and the server notices backpressure.
+// and stall its line, so that the client reads neither responses nor events, and the server notices backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {
@@ -50,7 +50,7 @@ func NewConnections(client, watchers *http.Client) *Connections {
 }
 
 // RoundTrip implements [http.RoundTripper]: each request goes over its client's line. While the line is stalled, the
-// answer waits. A watch that a drop or cut breaks while it is being opened ends like a refused request; an open watch
+// response waits. A watch that a drop or cut breaks while it is being opened ends like a refused request; an open watch
 // ends in the middle of a chunk.
 func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	a := c.begin(request)

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	maxDelay       = time.Minute      // the longest delay of a handler
-	compactTime    = 30 * time.Second // the longest wait for a compaction by etcd
+	maxDelay       = time.Minute      // maximum delay of a handler
+	compactTime    = 30 * time.Second // maximum wait for a compaction by etcd
 	switchPatience = 5 * time.Second  // a story's time to undo its changes before a switch ends the session
-	maxKnob        = 253              // bytes in each part of a knob: the longest name of an object
+	maxKnob        = 253              // maximum bytes in each part of a knob, as in the name of an object
 	etcdKind       = "etcd"           // the kind of commands that act on etcd
 )
 
@@ -297,7 +297,7 @@ func notFound(resource, name string) error {
 // KnobState describes the knobs, and the state that they can change.
 type KnobState struct {
 	Names    map[string]string `json:"names"`            // a description of each knob
-	WhyNot   map[string]string `json:"whyNot,omitempty"` // by name of a knob that cannot be turned here: the reason
+	WhyNot   map[string]string `json:"whyNot,omitempty"` // the reasons why knobs cannot be turned here, by name
 	Handlers []HandlerInfo     `json:"handlers"`
 	Lines    []Connection      `json:"lines"`
 	Rings    []RingInfo        `json:"rings"`

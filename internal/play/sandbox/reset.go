@@ -103,7 +103,7 @@ func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool)
 	return err
 }
 
-// deletePod deletes one pod. A missing pod is no error.
+// deletePod deletes one pod. A missing pod is not an error.
 func (s *Sandbox) deletePod(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
@@ -120,12 +120,12 @@ func storageKey(pod metav1.Object) string {
 }
 
 const (
-	// StoryLabel is a label on every pod of a story. Its value is the story's id. beats.go of scenario and storyview.js
-	// write it out.
+	// StoryLabel is a label on every pod of a story. Its value is the story's id. scenario/beats.go and storyview.js
+	// repeat the text "story".
 	StoryLabel = "story"
 
 	storyKind = "story" // the kind of a story
-	// writeGrace is the time that a cancelled story's last write has to end. The sandbox can undo a write only after
+	// writeGrace is the time in which a cancelled story's last write must end. The sandbox can undo a write only after
 	// the write is over.
 	writeGrace = time.Second
 )

@@ -82,7 +82,7 @@ type Sandbox struct {
 type command func(ctx context.Context, begun func()) error
 
 // order is a command with the facts that the owner needs. The request sets the first two groups of fields; do sets the
-// next.
+// third.
 type order struct {
 	do   command
 	name string // the command's name in answers and records: "etcd.restart"
@@ -99,10 +99,10 @@ type order struct {
 	err error // set by the command's goroutine before it sends to finished
 }
 
-// Receipt is the state of a command when it is answered.
+// Receipt is the state of a command when its request returns.
 type Receipt struct {
 	ID       uint64 // number of the command in this session
-	UnderWay bool   // the world is held, and so is the command: a record, CommandEnded, will report its end
+	UnderWay bool   // the held world also holds the command; the record CommandEnded will report its end
 }
 
 // New wires a sandbox and adds the observer to the handlers. Nothing runs until [Sandbox.Run].
@@ -194,7 +194,7 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	<-begun
 }
 
-// finish removes a command that is over, and only then answers: the request may send another of the same kind. If the
+// finish removes a command that is over. It answers afterwards: the client may then send another of that kind. If the
 // request no longer waits, finish writes a record of the end.
 func (s *Sandbox) finish(o *order) {
 	s.running--
@@ -222,9 +222,9 @@ func (o *order) answer(err error) bool {
 	}
 }
 
-// do queues a command and waits until it is over. It returns earlier if ctx is done, or if the world is held and the
-// command's effects with it. Errors: the command's own, or a 503 if the session or ctx ends. When the front ends, it
-// cancels ctx, and the client still waits.
+// do queues a command and waits until it is over. It returns earlier if ctx is done, or if a held world holds the
+// command's effects. Errors: the command's own, or a 503 if the session or ctx ends. The front cancels ctx when it
+// ends, while the client still waits.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)

@@ -35,7 +35,7 @@ const (
 	trafficPods    = 200                   // pods that the traffic changes in turn
 	// The nodes load-0 … load-49: a watch of one node sees one change in fifty.
 	trafficNodes   = 50
-	trafficBacklog = 512 // the most late changes that are kept; further ones are dropped
+	trafficBacklog = 512 // maximum number of late changes that are kept; further ones are dropped
 )
 
 // traffic changes its own pods at a set rate. They are in the namespace default, and have the label traffic=listwatch.
@@ -50,7 +50,7 @@ type traffic struct {
 	most    int // the highest rate, in changes a second
 
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run reads the newest rate
-	batch   chan struct{} // holds one value while writes are under way: a lock with a wait that ctx can end
+	batch   chan struct{} // a lock that holds one value during writes; a wait for it can end with ctx
 
 	rate    atomic.Int64
 	changes atomic.Int64 // changes begun; picks the next pod
@@ -182,8 +182,8 @@ const (
 	demoSelector = "demo=listwatch"
 )
 
-// demo is gentle traffic on a page on which no one does anything. Like any client it creates, relabels and deletes pods
-// over HTTP, but only its own pods.
+// demo makes gentle traffic while no viewer does anything. Like any client it creates, relabels and deletes pods over
+// HTTP, but only its own pods.
 type demo struct {
 	*Config // the sandbox's configuration
 	client  *listwatch.RESTClient
@@ -192,12 +192,12 @@ type demo struct {
 
 	// Owned by Run.
 	step   int
-	made   int    // number of pods so far, and of the newest one
-	looked uint64 // the last record that viewers has looked at
+	made   int    // number of pods so far, and the newest pod's number
+	looked uint64 // number of the last record that viewers has read
 }
 
-// Viewers are the user agents of people who look: browsers, the page's console, and kubectl. After their writes the
-// demo rests ([Config.Log]).
+// Viewers matches the user agents of people: browsers, the page's console, and kubectl. After their writes the demo
+// rests ([Config.Log]).
 const Viewers = "kubectl|Mozilla|" + WatcherAgent + "*"
 
 // Demo is the user agent of the demo.
@@ -230,7 +230,7 @@ func (d *demo) viewers() (wrote bool) {
 	return wrote
 }
 
-// OfViewers reports whether a record is of a viewer's write. Writes of leases and of states come from programs.
+// OfViewers reports whether a record is about a viewer's write. It excludes leases and statuses, which programs write.
 func OfViewers(r *probe.Record) bool {
 	path := r.Texts.Get(probe.FieldPath)
 	return viewers.Matches(r) && !strings.HasSuffix(path, "/status") && !strings.Contains(path, "/leases")

@@ -67,7 +67,7 @@ type WatcherInfo struct {
 // version has expired, from the current state. Every client must resume a watch in this way.
 //
 // The command that has the machine to itself adds to the list. If the server refuses a watcher's first request, the
-// watcher's command removes it while other commands may run.
+// watcher's command removes the watcher while other commands may run.
 type watchers struct {
 	*Config // the sandbox's configuration
 
@@ -275,12 +275,12 @@ func (each *watcher) remember(event watch.Event) {
 	}
 }
 
-// maxAsked is the most requests of viewers that may be open.
+// maxAsked is the maximum number of viewers' open requests.
 const maxAsked = 16
 
 // Ask sends a viewer's request as a separate client, with the connections of the page's watchers: the knobs of lines
 // act on it, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the server.
-// The caller closes the answer's body. Ask may be called from any goroutine. Errors: 429 if there are too many
+// The caller closes the response's body. Ask may be called from any goroutine. Errors: 429 if there are too many
 // requests, 503 if the server cannot be reached.
 func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	w := s.watchers
@@ -306,7 +306,7 @@ func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// body is the body of an answer to a viewer's request.
+// body is the body of the response to a viewer's request.
 type body struct {
 	io.ReadCloser
 	over func()

@@ -125,7 +125,7 @@ func TestTheDemoRestsWhileAStoryIsTold(t *testing.T) {
 		n = commits(time.Minute)
 		assert.True(t, n >= 4, "in the minute after a story the demo changed pods %d times", n)
 
-		// The demo rests after a viewer's change, but not after that of a program with a similar name.
+		// The demo rests after a viewer's change, but not after a change by a program with a similar name.
 		acts := func(agent, path string) (n int) {
 			r := require.Value(http.NewRequest(http.MethodPost, w.config.Base.String()+path, http.NoBody))(t)
 			r.Header.Set("User-Agent", agent)

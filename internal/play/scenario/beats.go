@@ -20,10 +20,10 @@ import (
 type Range struct {
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	Resource string `json:"resource,omitempty"` // the resource of the record at To; if it has none, the previous beat's
+	Resource string `json:"resource,omitempty"` // the resource of the record at To, or else the previous beat's
 	Behind   uint64 `json:"behind"`             // the number of the record that put [Beat.Text] on the stage
-	Subject  string `json:"subject,omitempty"`  // the subject of that record
-	Seen     string `json:"seen"`               // [Beat.Seen] with the values of that record
+	Subject  string `json:"subject,omitempty"`  // the subject of the record Behind
+	Seen     string `json:"seen"`               // [Beat.Seen] with the values of the record Behind
 }
 
 // facts holds the facts about a story's earlier records that patterns need.
@@ -60,13 +60,13 @@ func (f *facts) add(r *probe.Record) {
 	}
 }
 
-// owns reports whether a record is about a pod of the story, or about the pod's replica set or deployment.
+// owns reports whether a record is about an object of the story, judging by the object's name.
 func (f *facts) owns(r *probe.Record) bool {
 	name, pod := path.Base(r.Key), f.story.Pod
 	return strings.HasPrefix(name, f.story.ID+"-") || name == pod || pod != "" && strings.HasPrefix(name, pod+"-")
 }
 
-// pattern describes a record: its point or points, and then terms of the form term, term=value or !term=value:
+// pattern describes a record: its point or points, and then terms of the form NAME, NAME=value or !NAME=value:
 //
 //	FrameWritten stream=0 type=ADDED|MODIFIED n=10
 //
@@ -110,8 +110,8 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 	},
 }
 
-// parsePattern parses a pattern. Words outside [terms] become part of the query: resource, subject, type and rv, or a
-// field of the points.
+// parsePattern parses a pattern. The first word may name points, and n=NUMBER sets n. A word of [terms], or a negated
+// field of the points, becomes a term. All other words become part of the query.
 func parsePattern(words []string) (p pattern, err error) {
 	p.words = strings.Join(words, " ")
 	for i, word := range words {
@@ -294,8 +294,8 @@ func said(r *probe.Record, name string) string {
 	return r.Field(probe.Field(name))
 }
 
-// Shows returns an error with the first claim of the moral that the records of a run do not meet, or nil if they meet
-// all.
+// Shows returns nil if the records of a run meet every claim of the moral. Otherwise the error has the first unmet
+// claim.
 func (s *Story) Shows(records []probe.Record) error {
 	f := newFacts(s)
 	for i := range records {

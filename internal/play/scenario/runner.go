@@ -26,7 +26,7 @@ const (
 	nowhere       = "nowhere" // the node of most pods; no scheduler and no kubelet acts on them
 	informerAgent = "listwatch-informer"
 	tick          = 5 * time.Millisecond // between two reads of the log
-	maxRead       = 1 << 18              // the most records of one story
+	maxRead       = 1 << 18              // maximum number of records of one story
 )
 
 // runner is the state of a story's run. The story's own goroutine calls its methods.
@@ -153,7 +153,7 @@ func rounded(d time.Duration) string {
 	return d.Round(10 * time.Microsecond).String()
 }
 
-// await waits for the records of m after record after.
+// await waits for the records of m that follow record after, and returns the last of them.
 func (s *runner) await(m rest, after uint64) (probe.Record, error) {
 	patience := patience
 	if s.Lab {
