@@ -1,12 +1,10 @@
-// The page's half of a machine in a tab: it loads the machine into a Worker, sends the page's requests to it as
-// messages (internal/server/tabhttp), and then replaces the recorded page by the machine's own page.
+// This script loads the machine into a Worker, sends it the page's requests, and then shows the machine's own page.
 
 (() => {
   const room = 16 << 10; // the most bytes of an answer that may be in transit or unread
   const bodiless = [204, 205, 304];
 
-  // newWire returns a wire (viz/lib/api.js) over a Worker. Each message carries the number of its exchange. Bytes that
-  // the page does not read wait in the machine, as for any client.
+  // newWire returns a wire (viz/lib/api.js) over a Worker. Bytes that the page does not read wait in the machine.
   function newWire(worker) {
     const open = new Map(); // maps an exchange's number to functions, one for each kind of message
     let last = 0;

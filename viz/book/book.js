@@ -1,6 +1,5 @@
-// The book beside the stage: scrolling is the control. The reader's place in the text selects a moment. The mini-stage
-// shows it, and the line that reported it is lit. Words for a part of the stage light that part. In a narrow window,
-// the mini-stage is above the text, and only buttons select. A first try has its own recording.
+// The book beside the stage: the reader's place in the text selects the moment that the mini-stage shows. In a narrow
+// window, the mini-stage is above the text, and only buttons select.
 
 import { $, make, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -58,8 +57,7 @@ class MiniStage {
     this.tell();
   }
 
-  // tell writes the step and the pointed-at part into the frame's address (figure.js). A page opened from disk may also
-  // write that address, although it may not access the frame.
+  // tell uses the frame's address (figure.js): a page opened from disk may write it, but may not access the frame.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];
@@ -136,8 +134,7 @@ class MiniStage {
   }
 }
 
-// newHands puts a slider below each drawing with several poses, one for each value of a quantity; a test has drawn
-// them. Without scripts, and on a forge, the reader sees one pose. The last text of a pose says what it shows.
+// newHands puts a slider below each drawing with several poses. Without scripts, the reader sees one pose.
 function newHands() {
   for (const drawn of parts(document, ".drawn:has([data-value])")) {
     const poses = parts(drawn, "[data-value]");

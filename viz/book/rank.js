@@ -1,5 +1,4 @@
-// The results of a search, best first (BM25). A place scores higher for a rarer word, for more occurrences, and for
-// being short; a word in its heading counts as several.
+// The results of a search, best first (BM25). A place scores higher for a rarer word, and for being short.
 
 /**
  * @typedef {[address: string, page: string, heading: string, words: string]} Row

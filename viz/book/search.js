@@ -1,5 +1,4 @@
-// The search field of every page of the book. The first word loads the whole index; the results appear below the field
-// while it, or one of them, has the focus.
+// The search field of every page of the book. The first word loads the whole index.
 
 import { get } from "../lib/api.js";
 import { $, make, when } from "../dom/dom.js";

@@ -1,5 +1,4 @@
-// Console: a raw HTTP request, which the program sends over a separate connection, and the answer as it arrives. The
-// console reads as fast as the program sends. A knob can stop the reading, as for every client.
+// Console: a raw HTTP request over a separate connection, and the answer as it arrives. A knob can stop the reading.
 
 import { $, make, part, put, say, when } from "../dom/dom.js";
 import { ask, lines, refusal } from "../lib/api.js";

@@ -18,8 +18,7 @@ export function inks(...names) {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// newSheet returns the sheet of a canvas. ctx is its context. fit gives the sheet and the canvas the resolution of the
-// screen. show copies the sheet to the canvas and clears the sheet.
+// newSheet returns the sheet of a canvas. fit adopts the screen's resolution; show copies the sheet, then clears it.
 /** @param {HTMLCanvasElement} canvas */
 export function newSheet(canvas) {
   const [shown, ctx] = [context(canvas), context(new OffscreenCanvas(1, 1))];

@@ -118,8 +118,7 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function to call in each frame. While the page is visible, it calls act every period ms, one call at
-// a time, and reports whether it has begun a call. It ignores failures, because the banner reports them.
+// asking returns a function to call in each frame. It calls act every period ms; the banner reports act's failures.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

@@ -4,8 +4,7 @@ import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";
 
 // newPanel returns a panel that a button and a key open. The page renews an open panel every second, and a closed one
-// every closed ms (0: never). Then it calls heed. News (data-news of #NAME-state) marks the button, and tell gets it
-// once. A hidden button disables the panel.
+// every closed ms (0: never). tell gets each piece of news (data-news of #NAME-state) once.
 /**
  * @param {(news: string) => void} tell @param {string} name @param {string} key
  * @param {number} [closed] @param {() => void} [heed]

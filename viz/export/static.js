@@ -1,7 +1,6 @@
 "use strict";
-// The data of pages without a program. This script runs before every other deferred script of a page. The program's
-// answers are in files beside the page, as scripts, because a page opened from disk may load nothing else. Each file
-// calls listwatchFile(name, gzip as base64).
+// The data of pages without a program. This script runs before all other deferred ones. Recorded answers are scripts
+// beside the page, since a page opened from disk may load nothing else. Each calls listwatchFile(name, gzip as base64).
 
 {
   /**
@@ -88,8 +87,7 @@
   const tell = (text) => (globalThis.listwatch ? globalThis.listwatch.stage.banner.notice(text)
     : setTimeout(tell, 100, text));
 
-  // runHere runs the program in this tab (cmd/tab) and replaces this page by the program's. page.js waits for that. The
-  // recordings and the book still come from these files. If the program does not start, the page stays as it is.
+  // runHere runs the program in this tab (cmd/tab) and replaces this page by the program's. page.js waits for that.
   /** @param {number} size @param {number} parts */
   async function runHere(size, parts) {
     // Look up the current page's panel: when the program ends, it is in the program's page.

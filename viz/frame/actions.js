@@ -75,8 +75,7 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A panel below the stage has a button that toggles it, and a close button in it. A button or mark with data-seq
-    // moves the cursor to that record; one with data-copy copies that text or, without one, the text before it.
+    // A click on data-seq seeks that record. One on data-copy copies that text or, without one, the text before it.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));

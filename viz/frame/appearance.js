@@ -1,6 +1,5 @@
 // Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the current
-// switches. The first level has eight boxes, which open at a click. The second has the full machinery: locks,
-// goroutines, gates, the ring's hands, versions in brackets, promises. Elements have the same attributes at both.
+// switches. Elements have the same attributes at both levels of detail.
 
 import { $, address, parts, put, say, when } from "../dom/dom.js";
 
@@ -43,8 +42,7 @@ export function newAppearance(stage) {
     address({ detail: scene.detail === "boxes" ? "" : scene.detail });
   }
 
-  // switches names the stations after the running implementations. An element has its words for a switch's value in the
-  // data attribute of that name. A recording has the switches of the program that wrote it.
+  // switches names the stations after the running implementations. A recording has the switches of its own program.
   /** @param {page.Switches} now */
   function switches(now) {
     const values = Object.values(now ?? {});

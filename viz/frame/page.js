@@ -1,8 +1,6 @@
 // The live stage. One log, many views: the feed brings records, the player chooses the moment on stage, the fold
-// computes its picture, the scene draws the picture, motion draws the records that lead to it, and the table and the
-// sentence put them into words. One clock, requestAnimationFrame, drives everything.
-//
-// This module makes the parts of the page and connects them. A part implements the hooks that it needs (page.Part).
+// computes its picture, and the other parts show it. One clock, requestAnimationFrame, drives everything.
+// A part implements the hooks that it needs (page.Part).
 
 import { newFigure } from "../book/figure.js";
 import { Console } from "../console/console.js";

@@ -1,5 +1,4 @@
-// This script sets the theme, and whether this is a first visit, before the first paint. Otherwise a dark page would
-// flash white, and a first visitor would briefly see parts that the first view hides.
+// This script sets the theme, and whether this is a first visit, before the first paint, so that no page flashes.
 // Where the browser refuses storage, as in a foreign page's frame, the page remembers nothing.
 (function () {
   try {

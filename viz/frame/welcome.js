@@ -1,5 +1,4 @@
-// The first view: the stage with five names, a question, and three ways to continue. It is a mode of the same page, and
-// ends with Escape, with a change of the viewer's own, or when something else comes on stage.
+// The first view is a mode of the page: the stage with five names, a question, and three ways to continue.
 
 import { $, parts, say } from "../dom/dom.js";
 

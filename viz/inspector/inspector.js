@@ -1,8 +1,5 @@
-// The inspector shows a station, a queue or one watcher: its description, its state, and the code behind it. The
-// program renders each leaf as a piece of HTML at its own address (/viz/part/); this module fills in the parts that
-// depend on the picture at the cursor.
-//
-// While the stage is frozen, the code leaf follows the cursor to the line that reported the record, in any file.
+// The inspector shows a station, a queue or one watcher. The program renders each leaf as a piece of HTML at its own
+// address (/viz/part/); this module fills in the parts that depend on the picture at the cursor.
 
 import { $, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";

@@ -1,5 +1,4 @@
-// The state of a place in the picture at the cursor, and the chain of waits from a queue of the place to the goroutine
-// that can end them.
+// The state of a place at the cursor, and the chain of waits from its queue to the goroutine that can end them.
 
 import { milliseconds } from "../lib/texts.js";
 import { namesOf, objectKey, shelfName, youngest } from "../log/fold.js";
@@ -36,8 +35,7 @@ export function meant(infos, resource, { station, queue, subject }) {
   return { resource: `|${resource}`, subject, ...(queue ? { points } : { station }) };
 }
 
-// stateOf returns the state of a place: groups {title, rows} of [name, value]. titles has the names of the queues;
-// about(r) reports whether a record is about the place.
+// stateOf returns the state of a place. titles has the names of the queues; about(r) reports whether r is about it.
 /**
  * @param {fold.Resource | undefined} res @param {Place} place @param {Titles} titles
  * @param {(r: fold.Last) => boolean} about
@@ -116,8 +114,7 @@ export function newWhy(infos) {
     return { station: fills[0]?.station, takers: [...takers].join(" ").trim() };
   }
 
-  // chains describes the chains from the queues at a place, the longest queue first. A chain is a list of {name, queue,
-  // station, subject, len, cap, waits}. t is the picture's time, and titles has the names of the queues.
+  // chains describes the chains from the queues at a place, the longest queue first. t is the picture's time.
   /** @param {fold.Resource | undefined} res @param {number} t @param {Place} place @param {Titles} titles */
   function chains(res, t, { station, queue, subject }, titles) {
     if (!res) return [];

@@ -1,5 +1,4 @@
-// Lens: the clients that use a foreign server through our port, and their mistakes. The program judges and renders the
-// findings; the page polls it once a second, and less often while the panel is closed.
+// Lens: the clients that use a foreign server through our port, and their mistakes, which the program finds.
 
 import { ask } from "../lib/api.js";
 import { $, parts, say, when } from "../dom/dom.js";

@@ -1,7 +1,5 @@
-// The page's only way to the program: every request and every stream begins here.
-//
-// A page whose program has no port sets its own wire in window.listwatchWire before page.js runs. So does a page
-// without a program (viz/export): its wire reads files, and reports that there is no program.
+// The page's only way to the program. A page whose program has no port sets its own wire in window.listwatchWire before
+// page.js runs. So does a page without a program (viz/export), whose wire reads files.
 
 /**
  * @typedef {(url: string | URL, options?: RequestInit) => Promise<Response>} Http

@@ -1,7 +1,5 @@
-// The feed: a list, then a watch from there, and a new list when the watch reports `gone`.
-//
-// One stream per tab at most, and none while the tab is hidden: a browser opens only six connections to an origin, and
-// no viewer sees a hidden page.
+// The feed: a list, then a watch from there, and a new list when the watch reports `gone`. A tab has at most one
+// stream, and none while it is hidden, because a browser opens only six connections to an origin.
 
 import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
 
@@ -26,9 +24,8 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
 const silence = 3000; // ms; the server sends a bookmark every second, so it has stopped after a longer silence
 const pause = 500; // ms until the retry after a failure
 
-// A Feed calls on.snapshot(answer), on.records(list) and on.state(word). If the server has summed up records, because
-// the page is slow or they are too many to watch, it calls on.coalesced(message). If the world is held or its clock has
-// moved, it calls on.world(status). on.follows() returns the query for records that are never summed up.
+// A Feed calls on.coalesced(message) if the server has summed up records, and on.world(status) if the world is held or
+// its clock has moved. on.follows() returns the query for records that are never summed up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {
@@ -47,8 +44,7 @@ export class Feed {
     this.read();
   }
 
-  // read lists the log if necessary, then reads the records that follow, until read is called again or the feed ends.
-  // It resumes a broken stream; if the stream is refused, it lists again.
+  // read runs until it is called again or the feed ends. It resumes a broken stream; after a refusal, it lists again.
   async read() {
     this.end();
     const mine = (this.source = new AbortController());

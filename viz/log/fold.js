@@ -1,6 +1,5 @@
-// The fold: the page's picture is a function of the log. This is a port of internal/observe/fold, function by function:
-// state.go, apply.go, queue.go, waits.go. The table of points, from /viz/points, drives both. The same records give the
-// same picture.
+// The fold: the page's picture is a function of the log. This is a port of internal/observe/fold, function by function.
+// The table of points, from /viz/points, drives both.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
@@ -61,8 +60,7 @@ export function need(holds, problem = "the recording does not begin with a pictu
   if (!holds) throw new Error(problem);
 }
 
-// complete fills in missing parts with Go's zero values, because an earlier version may have written the state. Without
-// a value, it makes an empty part. It throws if a part has another shape, or an element of a list lacks a field.
+// complete fills in Go's zero values, because an earlier version may have written the state. It throws on other shapes.
 /** @param {any} [value] @param {any} [shape] a Shape @returns {any} */
 export function complete(value, shape = picture) {
   if (typeof shape === "string") {
@@ -174,8 +172,7 @@ function endWait(res, begun, r) {
   if (waits.length === 0) delete res.waits[key];
 }
 
-// endedBy reports whether a record ends this wait. Its point ends waits of this kind, but many goroutines may wait for
-// a version, or for the end of a call.
+// endedBy reports whether a record ends this wait: many goroutines may wait for a version, or for the end of a call.
 /** @param {fold.Wait} w @param {probe.Record} r */
 function endedBy(w, r) {
   const key = w.key === bound(r.key);
@@ -381,8 +378,7 @@ function applyRing(ring, info, r) {
   newest(ring.cells, Math.min(ring.end - ring.start, maxCells));
 }
 
-// takeResult counts the cacher's reflector as the receiver of resultChan, because no point reports that receive. The
-// reflector reads from the youngest watch of the resource.
+// takeResult makes the cacher's reflector the receiver from resultChan, because no point reports that receive.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function takeResult(res, r) {
   if (r.subject !== "cacher") return;
@@ -490,8 +486,7 @@ export function sentence(info, r, who = r.subject ?? "") {
   });
 }
 
-// clause returns a point with the short form of its sentence, for beside a moving token: up to the semicolon, or the
-// one that names only parts which are drawn at each level of detail.
+// clause returns a point with a short sentence: up to the semicolon or, if plain, the one declared for closed boxes.
 /** @param {fold.Point} info @param {boolean} plain @returns {fold.Point} */
 export const clause = (info, plain) => ({ ...info, says: (plain && info.plain) || info.says.replace(/;.*$/, ".") });
 

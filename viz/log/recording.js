@@ -1,5 +1,4 @@
-// Recordings: files dropped onto the page, which reads them itself. A file is gzipped lines of JSON: a header, then one
-// record on each line (internal/observe/recording). The same limits apply, since the page keeps all of it in memory.
+// Recordings: files dropped onto the page. Their format and limits are those of internal/observe/recording.
 
 import { refusal, split } from "../lib/api.js";
 import { bound, boundAs, complete, isCount, isVersion, need, newState } from "./fold.js";

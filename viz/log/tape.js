@@ -1,7 +1,5 @@
-// The tape: the records and pictures in the page's memory, and a source for the others.
-//
-// The picture at a cursor is the newest picture kept at or before it, folded on with the records from there. The tape
-// fetches older records from the server, by range; a recording dropped onto the page is in memory completely.
+// The tape: the records and pictures in the page's memory. The picture at a cursor is the newest picture kept at or
+// before it, folded on with the records from there.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";

@@ -1,9 +1,7 @@
-// Handovers: the line of each record of a run, and what passes between the lines.
-//
-// By the fold's counts, the k-th item put into one of our queues is the k-th taken out. Where no queue connects two
-// lines, the same change is reported again at the other end: a commit by etcd's watch, a frame by the client, a decoded
-// event by its reflector, a stored object by the informer's listeners. Items put in before the run, or taken out after
-// it, are left out. A receiver may write its record before the sender writes its own.
+// Handovers: the line of each record of a run, and what passes between the lines. By the fold's counts, the k-th item
+// put into one of our queues is the k-th taken out. Where no queue connects two lines, the same change is reported
+// again at the other end. Items put in before the run, or taken out after it, are left out. A receiver may write its
+// record before the sender writes its own.
 
 import { squeeze } from "../lib/texts.js";
 import { namesOf, objectKey } from "../log/fold.js";
@@ -83,8 +81,7 @@ function seers({ point, subject = "" }, res) {
   return point === "FrameWritten" ? namesOf(res.subjects[subject]) : [point === "TxnCommitted" ? "" : subject];
 }
 
-// countersOf returns the counts of items put in and taken out of every queue that a record may move: the queues of its
-// subject, and those of etcd's watches, from which the cacher's reflector takes.
+// countersOf returns the counts of items put in and taken out of every queue that a record may move.
 /** @param {fold.Resource | undefined} res @param {probe.Record} r @returns {Counters} */
 const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
   .filter(([subject, { kind }]) => subject === (r.subject ?? "") || kind === "watchchan")
@@ -97,8 +94,7 @@ const longest = 22; // characters of a title
 /** @param {fold.Point} info */
 const laneOf = ({ lane = "" }) => (lane === "viz.ui" ? "" : lane.split(" ")[0].replace(/^.*\./, ""));
 
-// lineOf returns the line of a record: the goroutine that reported it or, where several may have, its station. Each
-// subject after the dispatcher has its own lines.
+// lineOf returns the line of a record: the goroutine that reported it or, where several may have, its station.
 /** @param {import("../log/fold.js").Infos} infos @param {{ point: string, subject?: string }} r @returns {Line} */
 export function lineOf(infos, { point, subject = "" }) {
   const info = infos.get(point);

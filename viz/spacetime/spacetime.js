@@ -1,6 +1,5 @@
-// The space-time view: the same records with a line for every goroutine, time from left to right, a column for each
-// record, and an arrow for each hand-over. The stage shows one record; this view shows the eighty that lead there. It
-// is drawn again, as SVG, for each run of records that handovers.js traces.
+// The space-time view: a line for every goroutine, time from left to right, a column for each record, and an arrow for
+// each hand-over (handovers.js).
 
 import { $, asking, mark, part, put, say, svg, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";

@@ -1,5 +1,4 @@
-// The ground places things on the stage. Go lays out a wide stage, and a tall one for a narrow window (layout.go,
-// tall.go). Tokens have coordinates on the wide stage; a layout maps them to the screen's.
+// The ground places things on stage. Tokens have coordinates on the wide stage; a layout maps them to the screen's.
 
 /**
  * @typedef {[x: number, y: number]} Spot
@@ -113,8 +112,7 @@ export function ringSpot(g, ring, pos) {
   return seat(g, ring, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
 }
 
-// ---- the ways of tokens, as lists of points. A leg that is neither level nor upright leaves and arrives level, as the
-// rails do.
+// ---- the ways of tokens, as lists of points. A leg that is neither level nor upright leaves and arrives level.
 
 const level = 0.5; // units: a leg that rises less is straight
 

@@ -28,8 +28,7 @@ export function together(a, b, pace) {
   return one && pace > hurried && inOne(pace > greatly ? runs : phases, a, b);
 }
 
-// departs reports whether a record is about leaving a queue, a shelf or the machine. Its token sets out when the record
-// is folded; every other token has arrived by then.
+// departs reports whether a record is about leaving a place. Its token sets out when the record is folded.
 /** @param {fold.Point} info @param {probe.Record} r */
 export function departs(info, r) {
   if (info.op === "recv" || info.op === "pop") return true;

@@ -1,6 +1,5 @@
-// Motion paints a plan. A change is a token that travels and rests between two hops; a queue's pipe draws the tokens in
-// it. While time is stopped, dotted ways lead from each token to its next place. In a stream the ways have stripes
-// (streams.js), and the only tokens are anomalies, followed objects, and the viewer's own change.
+// Motion paints a plan: a token travels, and rests between two hops. While time is stopped, dotted ways lead to each
+// token's next place. In a stream, the ways have stripes (streams.js).
 
 import { newSheet } from "../dom/canvas.js";
 import { isAnomaly } from "../log/fold.js";

@@ -106,8 +106,7 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe draws a queue with its tokens, in slots if they are few; the oldest token is at the exit. If its lane has no
-// room, showPipe sets only the attributes. expected is the capacity before the first record.
+// showPipe draws a queue with its tokens, the oldest at the exit. expected is the capacity before the first record.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]
@@ -164,8 +163,7 @@ function showSlots(el, g, n) {
   )));
 }
 
-// showNames writes a story's names for the versions into the cells of a queue of the client half. The FIFO has room for
-// several rows of names; the newest name is in the pipe.
+// showNames writes a story's names for the versions into the cells of a queue. The newest name is in the pipe.
 /** @param {HTMLElement} el @param {stage.Pipe} g @param {string[]} names @param {boolean} wraps */
 function showNames(el, g, names, wraps) {
   const cells = pool(part(el, ".names"), names.length, () => (

@@ -86,9 +86,8 @@ export function placesOf(scene, res) {
   };
 }
 
-// placed gives each entry a lane: the one that the entry names, or the next. If some have no room, the last place shows
-// their number. The first watcher is the lowest, where the wire goes down. If high > 0, the group has that many rows,
-// centred on the client half's rail.
+// placed gives each entry a lane: the one that the entry names, or the next. The first watcher is the lowest, where the
+// wire goes down. If high > 0, the group has that many rows, centred on the client half's rail.
 /**
  * @param {Scene} scene @param {probe.Station} station @param {Entry[]} list
  * @param {{ height: number, room: number }} size @param {number} [high] @returns {Group}

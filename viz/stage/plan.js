@@ -1,6 +1,5 @@
-// The plan turns records into hops. A hop is a few records of one change: planned, launched and landed. A token arrives
-// before its record is folded or, if the record departs from a place, sets out then. Between two hops it rests where
-// its last record left it: in a queue, or at a station.
+// The plan turns records into hops, each of a few records of one change. A token arrives before its record is folded
+// or, if the record departs from a place, sets out then.
 
 import { objectKey } from "../log/fold.js";
 import { keep } from "../log/tape.js";
@@ -113,9 +112,8 @@ export class Planner {
 
   // ---- called by routes.js
 
-  // go adds the way of a copy to the plan in the making. The path is in points of the wide stage; its first point
-  // counts only if the copy's place is unknown. The two sides of a channel may report in either order, but a copy only
-  // moves forward: go ignores a way that ends before the point the copy has reached.
+  // go adds a copy's way. Its first point counts only if the copy's place is unknown. go ignores a way that ends before
+  // the point that the copy has reached, because the two sides of a channel may report in either order.
   /** @param {string} copy @param {Point[]} path @param {Look} [look] */
   go(copy, path, look = {}) {
     if (!this.making) return;

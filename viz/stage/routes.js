@@ -1,5 +1,4 @@
-// Routes: the way of each record's change, one entry for each point; records of other points do not travel. All points
-// are on the wide stage (layout.go), and ways follow the rails.
+// Routes: the way of each record's change, one entry for each point; records of other points do not travel.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";

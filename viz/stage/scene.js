@@ -1,5 +1,4 @@
-// The scene draws the folded state, again after each change, and uses no records; motion.js draws the tokens that move
-// between two states. A style sheet moves the stations to the layout's places (ground.js).
+// The scene draws the folded state, again after each change. motion.js draws the tokens that move between two states.
 
 import { $, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";

@@ -1,7 +1,6 @@
-// The sentence below the stage describes the moving change or, when the viewer steps, the record at the cursor. Motion
-// paints a short one beside the token. Screen readers read the sentence from a live region. A region that changed with
-// every sentence would never stop talking, so it changes every two seconds at most; an anomaly interrupts. During a
-// story the story's own text is spoken instead.
+// The sentence below the stage describes the moving change or, when the viewer steps, the record at the cursor. Screen
+// readers read it from a live region. A region that changed with every sentence would never stop talking, so it changes
+// every two seconds at most; an anomaly interrupts. During a story the story's own text is spoken instead.
 
 import { $, mark, part, parts, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";

@@ -1,6 +1,5 @@
-// StoryView: a story's additions to the stage. The story's clients have the first lanes, in the story's order and under
-// its names, each with a flag that shows the last event sent to the client. A pin at the ring marks the version that a
-// client has reached. Versions of the story's pods have names.
+// StoryView: a story's additions to the stage: its clients in its order and under its names, each with a flag for the
+// last event sent. A pin at the ring marks the version that a client has reached.
 
 import { $, mark, part, pool, put, say } from "../dom/dom.js";
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
@@ -148,8 +147,7 @@ export class StoryView {
     this.panes = panesOf(this, res);
   }
 
-  // missing returns the pods that the informer's copy has dropped, and those that it lacks if the beat compares it with
-  // the server's store.
+  // missing returns the pods that the informer's copy has dropped and, if the beat compares it, those that it lacks.
   /** @param {fold.Row[]} known */
   missing(known) {
     const { scene, now } = this;
@@ -406,8 +404,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   };
 }
 
-// isSent reports whether the last event is only sent, not received: it is in the result of a watcher without a
-// connection, in the network's buffers, or not yet received by the reflector.
+// isSent reports whether the reflector has not yet received the last event that was sent.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
   if (!now?.said) return false;

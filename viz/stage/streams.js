@@ -1,5 +1,4 @@
-// The flow: the drawing of a stream that is too fast for tokens. Their ways (routes.js) have stripes that get wider and
-// faster with the logarithm of the rate, and beside them the exact count of the last second.
+// The flow: a stream that is too fast for tokens. Its stripes get wider and faster with the logarithm of the rate.
 
 /**
  * @typedef {import("./plan.js").Move} Move

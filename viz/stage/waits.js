@@ -1,7 +1,6 @@
-// Waits marks the queues at which a goroutine waits; the inspector shows why. A goroutine on the path of every event
-// has its name at its place (roleGlyph). Three others, beside the etcd3 watch and the reflector, are named only while
-// they are blocked (postGlyph). A station with a lock has a padlock. While time is stopped, it is closed if the record
-// at the cursor is of a point that is always reported under the lock.
+// Waits marks the queues at which a goroutine waits. A goroutine on the path of every event has its name at its place
+// (roleGlyph). Three others are named only while they are blocked (postGlyph). While time is stopped, a station's
+// padlock is closed if the record at the cursor is of a point that is always reported under the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/texts.js";

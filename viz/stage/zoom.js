@@ -1,5 +1,4 @@
-// The zoom shows the whole path, or the stations that a story or a presenter is about: the camera moves there, and the
-// other stations are dimmed. The glyphs stay the same.
+// The zoom moves the camera to the stations that a story or a presenter is about, and dims the others.
 
 import { $, put } from "../dom/dom.js";
 

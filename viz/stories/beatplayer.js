@@ -1,16 +1,11 @@
 // The beat player holds the viewer's place in a story and decides what comes next. It uses no document, clock or
-// program, so that a test needs no browser: it acts through `on`, and tick passes the time.
-//
-// A beat goes through these phases:
-//
+// program, so that a test needs no browser: it acts through `on`, and tick passes the time. The phases of a beat:
 //	busy    the page fetches the beat's records; for a live story's first beat, the program plays the story
 //	ready   the viewer reads and nothing moves, until Next or a guess; after a Next, the beat begins by itself
 //	plays   the cursor moves to the beat's end
 //	rests   the cursor is at the beat's end
 //	away    the viewer has moved the cursor elsewhere, or the records could not be fetched
-//
 // Next begins the beat, hurries it, or turns to the following beat. Back turns to the end of the previous beat.
-// Auto-play presses Next when its time has come.
 
 /**
  * @typedef {{ lead: number, play: number, rest: number }} Pace ms for which auto-play reads a beat, plays it and rests

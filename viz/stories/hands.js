@@ -1,6 +1,5 @@
-// Hands: a viewer breaks a part of the stage by its hand (stage.gripGlyph). A hand has a control in the list of knobs,
-// and is there only while the list offers it. A hand shows in words what it will do. A hand for a list of values is
-// dragged to the middle of its rim or back, or moved by the arrow keys. Letting go, or Enter, turns the knob.
+// Hands: a viewer breaks a part of the stage by its hand (stage.gripGlyph), which exists only while the list of knobs
+// offers it. Letting go, or Enter, turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
 

@@ -1,6 +1,5 @@
-// Knobs change the running pipeline. Each sends one POST, and its effect appears in the log like everything else. The
-// program renders the list of knobs; any control on the page with data-knob turns a knob, and so does a hand on the
-// stage (hands.js). The last turn of a knob that has a state can be undone.
+// Knobs change the running pipeline. Each sends one POST, and its effect appears in the log like everything else. Any
+// control on the page with data-knob turns a knob, and so does a hand on the stage (hands.js).
 
 import { ask } from "../lib/api.js";
 import { $, parts, say, when } from "../dom/dom.js";

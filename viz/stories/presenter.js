@@ -1,5 +1,4 @@
-// Presenter: the stage for the last row of a room. Type grows, controls for the mouse disappear, and one station at a
-// time can be lit. The keys of a remote clicker, PageDown and PageUp, walk through the stations.
+// Presenter: the stage for the last row of a room. A remote clicker's PageDown and PageUp walk through the stations.
 
 import { $, parts, put, when } from "../dom/dom.js";
 

@@ -1,7 +1,6 @@
 // Stories: a gallery by symptom. The running pipeline plays a story at full speed; the viewer then steps through it,
-// beat by beat (beatplayer.js), with its stations lit, a guess before the decisive moment, and a rest at the end of
-// each beat. A link starts nothing: /?story=ID waits at the first beat. If a story was not played, or its run lacks a
-// beat, the page uses the embedded recording and shows a note.
+// beat by beat (beatplayer.js). A link starts nothing: /?story=ID waits at the first beat. If a story was not played,
+// or its run lacks a beat, the page uses the embedded recording and shows a note.
 
 import { $, address, below, elementOf, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { ask, get, refusal } from "../lib/api.js";

@@ -1,6 +1,5 @@
-// Holding the world stops the program itself, not only the view: its gates close and its clock stops. The panel resumes
-// it hop by hop, station by station, or altogether. The page shows only what the program reports, never what the viewer
-// requested. The program also renders the panel, whose buttons carry the commands that they send.
+// Holding the world stops the program itself, not only the view: its gates close and its clock stops. The page shows
+// only what the program reports, never what the viewer requested.
 
 import { $, asking, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { renew } from "../dom/panel.js";

@@ -1,5 +1,4 @@
-// The line about the viewer's own change shows that it is moving, then the time that it took, with a bar for each
-// station, then the changes that others made in response.
+// The line about the viewer's own change: its progress, then its time at each station, then the changes in response.
 
 import { $, make, mark, part, put, say, when } from "../dom/dom.js";
 import { counted, cut, milliseconds } from "../lib/texts.js";

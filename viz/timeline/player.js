@@ -1,11 +1,8 @@
 // The player moves the cursor, which is the only clock. In every mode the picture is the fold of the records up to the
-// cursor, plus a moving token for the next record.
-//
-// One change travels at a time. The program is a thousand times too fast to follow, so the player stretches time: it
-// takes the due records hop by hop. An arrival (sent, appended, stored) travels first and is folded when it lands. A
-// departure (received, popped) is folded first and then travels. Any other record is folded at once. Due records are
-// those that have arrived; in a replay, those before the log's own clock; in a story, those up to its goal. pace.js
-// selects the changes to tell, and their speed. In a stream the cursor sweeps over the records, ten pictures a second.
+// cursor, plus a moving token for the next record. One change travels at a time, hop by hop. An arrival (sent,
+// appended, stored) travels first and is folded when it lands. A departure (received, popped) is folded first and then
+// travels. Due records are those that have arrived; in a replay, those before the log's own clock; in a story, those up
+// to its goal. In a stream the cursor sweeps over the records, ten pictures a second.
 
 import { departs, together } from "../stage/hops.js";
 import { Pace, changeOf } from "./pace.js";
@@ -131,8 +128,7 @@ export class Player {
     this.oldest = Math.max(this.oldest, this.head - Math.floor(this.tape.room * 0.9));
   }
 
-  // replaced takes a newer picture from the feed. kept has the records in between that are shown singly; it is null if
-  // the records in between are unknown.
+  // replaced takes a newer picture. kept has the records in between that are shown singly, or null if they are unknown.
   /** @param {fold.State} state @param {probe.Record[] | null} kept */
   replaced(state, kept) {
     this.tape.put(kept ?? []);

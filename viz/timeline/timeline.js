@@ -1,5 +1,4 @@
-// The timeline shows activity over time, anomalies and the cursor. A slider lies over it, for the pointer and for keys.
-// The timeline also marks one recent event at the ring that the ring's state does not show: a 410 for a client.
+// The timeline shows activity over time, anomalies and the cursor. At the ring, it also marks a client's recent 410.
 
 import { $, asking, limits, part, pool, put, say, svg, when } from "../dom/dom.js";
 import { get } from "../lib/api.js";
