@@ -10,9 +10,9 @@ const inPage = 1.5;
 const inSource = 0.6; // the weight of a line of source, relative to text
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.6; // BM25's b: the penalty for long places
-const empty = new Set(("a after am an and any are as at be but by can could did do does for from get gets got had " +
-  "has have how i if in is it its just me my no not of on only or right should so than that the their then there " +
-  "this to use want was were what when where which while who why will with would you").split(" "));
+const empty = new Set(`a after am an and any are as at be but by can could did do does for from get gets got had has
+  happen happens have how i if in is it its just me my no not occur occurs of on only or right should so than that the
+  their then there this to use want was were what when where which while who why will with would you`.split(/\s+/));
 
 // stemOf removes a word's ending: "cached", "caching" and "cache" have one stem.
 /** @param {string} word */
@@ -37,7 +37,7 @@ function placeOf(row) {
   const [, page, heading, words] = row;
   const counts = new Map();
   for (const { text, worth } of [{ text: heading.replace(/\(\d+ \w+\)/, ""), worth: inHeading },
-    { text: page, worth: inPage }, { text: words, worth: 1 }]) {
+    { text: page, worth: /#at-[a-z]{3,}(-\d+)?$/.test(row[0]) ? inHeading : inPage }, { text: words, worth: 1 }]) {
     for (const stem of stems(wordsOf(text))) counts.set(stem, (counts.get(stem) ?? 0) + worth);
   }
   return { row, counts, size: stems(wordsOf(`${heading} ${words}`)).length + 10 };

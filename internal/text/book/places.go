@@ -28,9 +28,10 @@ var (
 	row      = regexp.MustCompile(`(?s)<tr id="([^"]*)">\s*<td[^>]*>(.*?)</td>(.*?)</tr>`)
 	question = regexp.MustCompile(`(?s)<p id="([^"]*)"><strong>(.*?)</strong></p>(\s*<details.*?</details>)?`)
 
-	listing = regexp.MustCompile(`(?s)<pre class="(?:code|session exchange)".*?</pre>`)
-	block   = regexp.MustCompile(`</?(?:p|li|td|th|tr|pre|figcaption|h4|br|b|a|text|summary)\b[^>]*>`)
-	tag     = regexp.MustCompile(`<[^>]*>`)
+	listing = regexp.MustCompile(`(?s)<pre class="(?:code|session exchange)".*?</pre>|` +
+		`<tr[^>]*>\s*<td>(?:must|slack|may|late)<.*?</tr>`) // and the workshop's timetable
+	block = regexp.MustCompile(`</?(?:p|li|td|th|tr|pre|figcaption|h4|br|b|a|text|summary)\b[^>]*>`)
+	tag   = regexp.MustCompile(`<[^>]*>`)
 )
 
 // Places returns all places that a search can find: each section, row of a table and question of chapters and
@@ -48,8 +49,7 @@ func (b *Book) Places() []Place {
 // places cuts the prose of a page at its headings, and makes rows and questions places of their own.
 func (c *Chapter) places() []Place {
 	var all []Place
-	text := listing.ReplaceAllString(c.HTML, " ")
-	at := Place{At: c.Path, Page: c.Title}
+	text, at := listing.ReplaceAllString(c.HTML, " "), Place{At: c.Path, Page: c.Title}
 	for text != "" {
 		piece, next := text, []int(nil)
 		if next = section.FindStringSubmatchIndex(text); next != nil {
