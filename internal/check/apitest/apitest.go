@@ -1,4 +1,4 @@
-// Package apitest sends requests to an API's handler, for tests of its answers, and checks its refusals.
+// Package apitest helps tests to send requests to an API's handler and to check its responses and errors.
 package apitest
 
 import (
@@ -20,12 +20,12 @@ import (
 const (
 	// PodsPath is the path of the pods in the namespace default.
 	PodsPath = "/api/v1/namespaces/default/pods"
-	// PodA is the pod a, as a client sends it.
+	// PodA is the JSON of a pod named a.
 	PodA = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}},` +
 		`"spec":{"containers":[{"name":"c","image":"i:1"}]}}`
 )
 
-// Pod returns a valid pod that carries its name as its app.
+// Pod returns a valid pod whose label app equals its name.
 func Pod(name string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
@@ -40,7 +40,7 @@ type API struct {
 	Handler http.Handler
 }
 
-// Do serves one request. headers come in pairs.
+// Do sends one request to the handler. headers are pairs of a name and a value.
 func (a *API) Do(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	a.T.Helper()
 	r := httptest.NewRequestWithContext(a.T.Context(), method, target, strings.NewReader(body))
@@ -59,7 +59,7 @@ func (a *API) Create(pod string) {
 	require.Equal(a.T, http.StatusCreated, w.Code, "create: got %d %s", w.Code, w.Body)
 }
 
-// Into decodes the answer's JSON.
+// Into decodes the JSON in body, or ends the test.
 func Into[T any](t testing.TB, body io.Reader) T {
 	t.Helper()
 	var value T
@@ -67,7 +67,7 @@ func Into[T any](t testing.TB, body io.Reader) T {
 	return value
 }
 
-// WantStatus fails the test unless the answer is a Status with code and reason.
+// WantStatus fails the test unless the response is a failure Status with code and reason. It returns the Status.
 func WantStatus(t testing.TB, w *httptest.ResponseRecorder, code int, reason metav1.StatusReason) metav1.Status {
 	t.Helper()
 	text := w.Body.String()
@@ -77,7 +77,7 @@ func WantStatus(t testing.TB, w *httptest.ResponseRecorder, code int, reason met
 	return status
 }
 
-// WantError fails the test unless err gives a client code and reason.
+// WantError fails the test unless err is an API error with code and reason. It returns the error's Status.
 func WantError(t testing.TB, err error, code int, reason metav1.StatusReason) metav1.Status {
 	t.Helper()
 	status, ok := err.(apierrors.APIStatus)

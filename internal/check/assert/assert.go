@@ -2,9 +2,9 @@
 // names of stretchr/testify, which Kubernetes uses. The compiler checks its types: an untyped constant takes the type
 // of the other value, and pointers are compared as pointers.
 //
-// The test goes on after a fault; package require ends it. Each function returns whether the check passed. The last
-// arguments describe the check: a value alone, or a format and its arguments, which are evaluated in any case. A text
-// with both "got " and "want " is the whole message.
+// The test goes on after a failed check; package require ends it. Each function returns whether the check passed. The
+// last arguments describe the check: a value alone, or a format and its arguments. Go evaluates them even if the check
+// passes. A text with both "got " and "want " is the whole message.
 package assert
 
 import (
@@ -46,13 +46,13 @@ func NoError(t TB, err error, what ...any) bool {
 	return same(t, err == nil, err, error(nil), what)
 }
 
-// Fails expects an error that is accepts, as apierrors.IsNotFound accepts a 404.
+// Fails expects an error for which is returns true; apierrors.IsNotFound is such a function.
 func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	t.Helper()
 	return is(err) || True(t, false, "%sgot %v, which is another kind of answer", prefix(what), err)
 }
 
-// ErrorOf returns the error of a call for an assertion about it.
+// ErrorOf drops a call's first result and returns its error.
 func ErrorOf[T any](_ T, err error) error { return err }
 
 // True expects ok. what describes the fault if ok is false.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// faults is a test that only collects the faults reported to it.
+// faults is a TB that collects the messages reported to it.
 type faults []string
 
 func (f *faults) Helper() {}

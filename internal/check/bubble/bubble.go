@@ -13,9 +13,9 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Go runs f in a goroutine of that name. stop ends its context and returns when f has returned. stop may be called
-// again. The end of the test calls it, even after a failed require: if goroutines are left, a bubble panics, which
-// hides the test's messages.
+// Go runs f in a goroutine with that name. stop ends the goroutine's context and returns when f has returned. stop may
+// be called again. The test's cleanup calls stop, too, even after a failed require: a bubble with goroutines left would
+// panic and hide the test's messages.
 func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group routine.Group
@@ -25,8 +25,8 @@ func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	return stop
 }
 
-// Drain receives until every goroutine of the bubble waits. It returns the values as text, with "closed" for the end of
-// the channel.
+// Drain receives until every goroutine of the bubble waits or the channel is closed. It returns the values as text. The
+// text of a closed channel is "closed".
 func Drain[T any](values <-chan T, describe func(T) string) (texts []string) {
 	for {
 		synctest.Wait()
@@ -67,7 +67,7 @@ func Run(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { Test(t, f) })
 }
 
-// oneProcessor counts the bubbles and restores GOMAXPROCS after the last.
+// oneProcessor counts the bubbles. GOMAXPROCS is 1 from the first to the last bubble.
 func oneProcessor(change int) {
 	processors.Lock()
 	defer processors.Unlock()

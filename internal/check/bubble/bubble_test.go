@@ -44,11 +44,11 @@ func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
 	assert.Equal(t, before, runtime.GOMAXPROCS(0), "processors after the bubbles")
 }
 
-// failing is the variable that makes this test binary fail in a bubble when it runs itself.
+// failing is an environment variable. If it is set, the test fails in its bubble.
 const failing = "BUBBLE_TEST_FAILS"
 
-// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs its own binary: a goroutine that waits forever must not cause a
-// panic.
+// TestAFailedRequireSaysWhatIsWrongAndNothingElse runs its own binary, in which a require fails while a goroutine
+// waits. The bubble must not panic.
 func TestAFailedRequireSaysWhatIsWrongAndNothingElse(t *testing.T) {
 	if os.Getenv(failing) != "" {
 		bubble.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestAnExampleThatPanicsOrLeavesAGoroutineFails(t *testing.T) {
 	}
 }
 
-// panicOf returns the value with which Example panicked, as text.
+// panicOf runs f as an Example and returns the value of its panic as text.
 func panicOf(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	bubble.Example(f)

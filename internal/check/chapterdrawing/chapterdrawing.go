@@ -40,8 +40,8 @@ const style = `  <style>
   </style>
 `
 
-// Drawing is a picture 640 units wide: at its smallest in the book, its letters have 12 px. Coordinates grow to the
-// right and down; class is one or more of the classes in the style.
+// Drawing is a picture 640 units wide. The book shows its letters at 12 px or more. Coordinates grow to the right and
+// down. class is one or more of the classes in style.
 type Drawing struct {
 	file   string
 	height int
@@ -82,8 +82,8 @@ func (d *Drawing) In(kind string, draw func()) {
 	d.body.WriteString("  </g>\n")
 }
 
-// Pose draws one of several pictures that share a place: the one for a certain value of a quantity. The file shows the
-// pose of first; in the book, a slider chooses the pose.
+// Pose draws the picture for one value of a quantity. All poses of the quantity share a place. The file shows the pose
+// for first; in the book, a slider chooses the pose.
 func (d *Drawing) Pose(quantity string, value, first int, draw func()) {
 	hidden := map[bool]string{true: "", false: ` display="none"`}[value == first]
 	fmt.Fprintf(&d.body, "  <g data-quantity=\"%s\" data-value=\"%d\"%s>\n", quantity, value, hidden)
@@ -104,8 +104,8 @@ func (d *Drawing) svg() []byte {
 	return out.Bytes()
 }
 
-// Check fails the test if the file in the test's folder differs from this drawing, and reports the command that draws
-// it.
+// Check fails the test if the file in the test's folder differs from this drawing, and reports the command that updates
+// the file. With -update, Check first writes the file.
 func (d *Drawing) Check(t testing.TB) {
 	t.Helper()
 	svg := d.svg()

@@ -25,7 +25,7 @@ var programs = []struct {
 	{"the path's controller, with client-go 0.37.2 and with controller-runtime 0.25.2", mirrored, nil},
 	{"kube-scheduler 1.37.2 and kwok 0.8.0", schedule, nil},
 	{"kube-controller-manager 1.37.2", replicate, nil},
-	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // theirs adds them on admission
+	{"kube-state-metrics 2.15.0", stateMetrics, []string{"+ kube_pod_tolerations"}}, // the real server adds tolerations
 	{"helm 3.18.6", helm, nil},
 	{"k9s 0.50.18", k9s, []string{"- shows [logs-0]", "- shows [c: image i started on none]"}},
 	{"stern 1.33.0", stern, []string{"- logs-0 c c: image i started on none"}},

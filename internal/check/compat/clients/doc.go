@@ -1,6 +1,6 @@
 // Package clients runs programs by other authors against our program: `make clients` runs all of them, each through a
 // lens, once with our server and once with the real kube-apiserver, and compares their results. The lens must find
-// nothing wrong with any of them but kwok.
+// nothing wrong with any program but kwok.
 //
 // Each program is built from a module of its own, which pins its version: a folder with a go.mod that names it as a
 // tool, or with a small main that uses a library. The JavaScript client needs Node; without it, its test logs that.

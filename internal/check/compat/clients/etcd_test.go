@@ -105,7 +105,7 @@ func (c *three) kill(address string) {
 	delete(c.nodes, address)
 }
 
-// ask sends a request and returns the status and body of the answer, or 0 and the error.
+// ask sends a request and returns the response's status and body, or 0 and the error.
 func ask(t *testing.T, method, url, body string) (int, string) {
 	request := require.Value(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	request.Header.Set("Content-Type", "application/json")
@@ -122,8 +122,8 @@ func ask(t *testing.T, method, url, body string) (int, string) {
 type writer struct {
 	server  *program.Viz
 	name    string
-	created atomic.Int64 // writes answered with 201
-	longest atomic.Int64 // nanoseconds between two such answers
+	created atomic.Int64 // writes that returned 201
+	longest atomic.Int64 // nanoseconds between two of these writes
 }
 
 func (w *writer) run(t *testing.T, end <-chan struct{}) {
@@ -144,7 +144,7 @@ func (w *writer) run(t *testing.T, end <-chan struct{}) {
 }
 
 // TestWritesGoOnThroughALeadersDeath runs the commands of docs/BEYOND.md, writes at both servers, and kills the leading
-// node of etcd. Then it kills another, so that no majority is left.
+// node of etcd. Then it kills a second node, so that no majority is left.
 func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 	c := startThree(t)
 	lists := func() (n []int) {
@@ -187,7 +187,7 @@ func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 	for _, w := range writers {
 		t.Logf("%s: %d writes, and %v at most between two", w.name, w.created.Load(), time.Duration(w.longest.Load()))
 	}
-	for _, server := range c.servers { // both servers have each write answered with 201
+	for _, server := range c.servers { // both servers must hold every write that returned 201
 		code, body := ask(t, "GET", server.URL+configMaps, "")
 		var list struct {
 			Items []struct{ Metadata struct{ Name string } }

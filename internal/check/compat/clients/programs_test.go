@@ -22,7 +22,7 @@ import (
 // unlike matches UIDs, which differ from run to run.
 var unlike = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// output runs a program to its end and returns the lines of its output.
+// output runs a program, which must exit with 0, and returns the lines of its output with each UID masked.
 func output(t *testing.T, cmd *exec.Cmd) []string {
 	t.Helper()
 	p := program.Start(t, cmd)
@@ -41,8 +41,8 @@ func oldClient(t *testing.T, at *target) []string {
 	return output(t, exec.Command(program.BuildOf(t, "oldclient", "."), "-server", at.url))
 }
 
-// mirrored returns the labels that pods get from the path's controller, and from the same controller on
-// controller-runtime.
+// mirrored checks that the path's controller labels an existing pod and a new one. The same controller on
+// controller-runtime must do so, too.
 func mirrored(t *testing.T, at *target) (facts []string) {
 	const module = "listwatch/internal/check/compat/clients/checks/"
 	for _, source := range []string{"mirror", "mirror/withruntime"} {
@@ -77,7 +77,7 @@ func node(t *testing.T, at *target) []string {
 	return output(t, run)
 }
 
-// stateMetrics returns the metrics that kube-state-metrics serves for one namespace.
+// stateMetrics returns the names of the metrics that kube-state-metrics serves for one namespace.
 func stateMetrics(t *testing.T, at *target) []string {
 	at.Run(t, "create", "namespace", "ksm")
 	at.Run(t, "-n", "ksm", "create", "secret", "generic", "s", "--from-literal=a=b")
@@ -120,7 +120,7 @@ func stateMetrics(t *testing.T, at *target) []string {
 	return names
 }
 
-// chart is a helm chart that has no kind that needs a kubelet.
+// chart is a helm chart without kinds that need a kubelet.
 var chart = map[string]string{
 	"Chart.yaml":  "apiVersion: v2\nname: shop\nversion: 0.1.0\n",
 	"values.yaml": "text: one\n",
@@ -144,7 +144,7 @@ metadata: {name: shop}
 spec: {clusterIP: None, ports: [{port: 80}]}
 `}
 
-// helm installs a release, upgrades it, rolls it back and removes it. Its state is in secrets.
+// helm installs a release, upgrades it, rolls it back and removes it. Helm keeps the release's state in secrets.
 func helm(t *testing.T, at *target) (facts []string) {
 	dir := t.TempDir()
 	for name, text := range chart {
@@ -194,7 +194,7 @@ func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	return tmux
 }
 
-// stern follows the log of a pod that its watch finds.
+// stern starts stern, creates a pod, and waits for a line of the pod's log.
 func stern(t *testing.T, at *target) []string {
 	if at.restart == nil {
 		return nil // on a real server, only a kubelet has logs
@@ -210,7 +210,7 @@ func stern(t *testing.T, at *target) []string {
 	return []string{line}
 }
 
-// makeLog creates a pod with a log: our server makes one from a container's status.
+// makeLog creates a pod with a container status, from which our server makes a log.
 func (at *target) makeLog(t *testing.T) {
 	t.Helper()
 	at.apply(t, pods("logs", 0, 1, "nodeName: none,"))
@@ -247,7 +247,7 @@ func k9s(t *testing.T, at *target) (facts []string) {
 	tmux("send-keys", "d")
 	shows("Name:", "Namespace:", "app=k9s")
 	tmux("send-keys", "Escape")
-	shows("pods(") // wait, because k9s would take the next key for part of Escape
+	shows("pods(") // wait, because k9s would read Escape and the next key as one sequence
 	for _, view := range []string{"configmaps", "secrets", "namespaces", "services", "leases", "serviceaccounts"} {
 		keys(":" + view)
 		shows(view + "(")

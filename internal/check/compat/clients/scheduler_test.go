@@ -23,7 +23,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// stages lists the files, in kwok's module, of the behaviours that kwok simulates.
+// stages lists the files of kwok's module that define the simulated behaviours.
 var stages = []string{"node/fast/node-initialize", "node/heartbeat/node-heartbeat", "pod/fast/pod-complete",
 	"pod/fast/pod-delete", "pod/fast/pod-ready"}
 
@@ -57,7 +57,7 @@ func startCluster(t *testing.T, at *target, n int) {
 		`jsonpath={.items[?(@.metadata.name=="kube-scheduler")].metadata.name}`)
 }
 
-// schedule expects that scheduler and kwok run the pods that they may run, and no others.
+// schedule checks that kube-scheduler and kwok run the pods that may run, and no other pods.
 func schedule(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	at.Run(t, "cordon", "kwok-0")
@@ -119,7 +119,7 @@ spec:
 	return append(facts, rollout(t, at)...)
 }
 
-// rollout rolls out 100 replicas twice, and plays the session of ../kubectl that our own controllers pass.
+// rollout rolls out 100 replicas twice, and then runs the session TestSessions/rollout of ../kubectl.
 func rollout(t *testing.T, at *target) []string {
 	at.Run(t, "create", "deployment", "web", "--image=i:1", "--replicas=100")
 	at.Run(t, "rollout", "status", "deployment/web")
@@ -151,8 +151,8 @@ func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) 
 	return running
 }
 
-// TestFiveHundredPods is the demonstration: the unmodified kube-scheduler and kwok, directly at our server, appear on
-// its stage by name. The test logs how soon all pods run: in less than 15 seconds on two idle cores.
+// TestFiveHundredPods connects the unmodified kube-scheduler and kwok directly to our server, whose stage must name
+// them. The test logs the time until all pods run, which is less than 15 seconds on two idle cores.
 func TestFiveHundredPods(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	server := program.StartViz(t, "-demo=false", "-controllers=false", "-kubeconfig", kubeconfig)

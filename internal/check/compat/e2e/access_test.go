@@ -39,7 +39,7 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	t.Run("a voice does not chatter", p.speaksSlowly)
 }
 
-// namesEveryGlyph reads the accessibility tree, as a screen reader does. It retries, as a lane may appear meanwhile.
+// namesEveryGlyph looks in the accessibility tree for the name of each station and queue. Lanes may appear meanwhile.
 func (p *page) namesEveryGlyph(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		told := p.told(t)
@@ -80,8 +80,8 @@ func (p *page) told(t *testing.T) []string {
 // onStage selects the elements of the stage that show text.
 const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
 
-// contrastScript measures contrast: each text in the elements WHAT against the colour painted below its middle, and the
-// colours of graphics against the grounds on which they are drawn.
+// contrastScript measures the contrast of each text in the elements WHAT with the colour painted below its middle. It
+// also measures the contrast of graphics with their grounds.
 const contrastScript = `(() => {
 	const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 	const rgba = (colour) => {
@@ -144,8 +144,8 @@ func (p *page) contrasts(t *testing.T) {
 	p.until(t, `document.body.dataset.view === "loop"`)
 }
 
-// With FULL, inEveryTheme calls do in every theme; otherwise in one, a different one each time. Then it restores the
-// system's theme.
+// inEveryTheme calls do in every theme if FULL is set. Otherwise it calls do in one theme, the next one at each call.
+// Then it restores the system's theme.
 func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 	themes := []string{"light", "dark", "contrast"}
 	if !full {
@@ -159,7 +159,7 @@ func (p *page) inEveryTheme(t *testing.T, do func(theme string)) {
 	p.run(t, `delete document.documentElement.dataset.theme, listwatch.stage.restyle()`)
 }
 
-// standsOut measures the contrast of the elements that a selector chooses. At least least texts must be visible.
+// standsOut fails the test if a text that selector chooses has poor contrast, or if fewer than least texts are visible.
 func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 	t.Helper()
 	script := strings.Replace(contrastScript, "WHAT", strconv.Quote(selector), 1)
@@ -307,7 +307,7 @@ func (p *page) fits(t *testing.T) {
 	p.do(t, tells(emulation.ClearDeviceMetricsOverride, cdp.Empty{}))
 }
 
-// speaksSlowly notes when the live regions change, by the page's own clock, which does not advance within a frame.
+// speaksSlowly checks that the live regions wait 1.9 s between sentences. The page's clock stops within a frame.
 func (p *page) speaksSlowly(t *testing.T) {
 	p.run(t, `window.spoken = [];
 		const note = new MutationObserver(() => window.spoken.push(document.timeline.currentTime));

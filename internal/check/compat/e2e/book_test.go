@@ -122,8 +122,8 @@ func drawingsAreWhole(t *testing.T, v *viz, p *page) {
 	}
 }
 
-// lights points the mouse at words that name a queue of the stage, and focuses others: the stage lights the queue, in
-// sight, and the text does not move. Away from the words, no queue is lit.
+// lights points the mouse at the words for one queue and focuses the words for another. The stage must light the queue
+// in view, and the text must not move. Away from the words, no queue is lit.
 func lights(t *testing.T, p *page, pointed, focused string) {
 	t.Helper()
 	lit := func(want, where string) {
@@ -198,9 +198,9 @@ func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 	}
 }
 
-// figuresFitAPhone reads six chapters in a narrow window, or all with FULL: the title is above all figures, and no
-// figure is cut. The mini-stage, which is 310 px wide there, is closed and names the key moment until a button opens
-// it. At each step it shows the whole station in letters of at least 9 px.
+// figuresFitAPhone opens every chapter on a phone: no figure is cut or above the title, and the mini-stage is closed at
+// its key moment. In six chapters, or all with FULL, the test then steps back in a window of 358 px. Each step must
+// show the whole station in letters of at least 9 px.
 func figuresFitAPhone(t *testing.T, v *viz, p *page) {
 	p.do(t, look{"phone", 390, 844, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/"))
 	const cut = `$$("figure, .drawn, .drawn svg, .loop svg, .mini .frame").filter((el) => el.checkVisibility())
@@ -247,7 +247,7 @@ const illegible = `(async () => {
 	return whole ? small : [station + " is cut", ...small];
 })()`
 
-// figuresAnswer moves the slider of a drawing by keys, after which the drawing must have another text.
+// figuresAnswer presses an arrow key on a drawing's slider. The drawing's text must change.
 func figuresAnswer(t *testing.T, v *viz, p *page) {
 	for chapter, says := range map[string][3]string{
 		"04-watchcache": {"From 7 or older: 410.", kb.ArrowLeft, "From 10 or older: 410."},

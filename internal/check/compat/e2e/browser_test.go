@@ -55,7 +55,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 var closeChromium = func() error { return nil }
 
 // At most two pages are open at once: with more, the browser would draw frames late. A test that opens several pages
-// takes only one seat. sit sends to seats, and its cleanup receives; seated keeps a test from waiting for itself.
+// takes only one seat. sit sends to seats, and its cleanup receives. seated names the tests that have a seat already.
 var (
 	seats  = make(chan bool, 2)
 	seated sync.Map   // by test name
@@ -100,7 +100,7 @@ func openPage(t testing.TB, url string) *page {
 	return openPageOf(t, browser, url)
 }
 
-// openPageOf does the same as openPage, in the given browser.
+// openPageOf shows url in a page of the given browser, without the tour.
 func openPageOf(t testing.TB, browser context.Context, url string) *page {
 	t.Helper()
 	sit(t)
@@ -115,12 +115,12 @@ func openPageOf(t testing.TB, browser context.Context, url string) *page {
 	err := chromedp.Listen(ctx, p.listen)
 	late.Stop()
 	require.NoError(t, err, "open a page")
-	front := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page takes its window for the front one
+	front := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page acts as if its window had the focus
 	p.do(t, tells(emulation.SetFocusEmulationEnabled, front), chromedp.Navigate(untoured(t, url)))
 	return p
 }
 
-// tells sends the browser a command whose answer has no content.
+// tells returns a step that sends the browser a command and ignores the command's result.
 func tells[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, target, command, params)
@@ -128,13 +128,13 @@ func tells[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chrome
 	}
 }
 
-// before runs a script ahead of the page's own scripts, in every document opened from now on.
+// before returns a step after which every new document runs script ahead of its own scripts.
 func before(script string) chromedp.Action[chromedp.Void] {
 	added := cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}
 	return tells(cdppage.AddScriptToEvaluateOnNewDocument, added)
 }
 
-// pick opens the menu that contains a button, and clicks the button.
+// pick opens the menu that contains a button and clicks the button.
 func (p *page) pick(t *testing.T, button string) {
 	t.Helper()
 	p.run(t, `$(%q).closest("[popover]").showPopover()`, button)
@@ -153,8 +153,8 @@ func untoured(t testing.TB, address string) string {
 	return u.String()
 }
 
-// browserOptions are the options of a headless Chromium in a container, as root, on a machine without a GPU. It
-// resolves no name but loopback's address.
+// browserOptions returns options for a headless Chromium that also runs without a GPU and as root. This Chromium
+// reaches no host but 127.0.0.1.
 func browserOptions() []chromedp.ExecAllocatorOption {
 	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	options = append(options, chromedp.DisableGPU, chromedp.WindowSize(1600, 1000),
@@ -169,7 +169,7 @@ func browserOptions() []chromedp.ExecAllocatorOption {
 	return options
 }
 
-// listen notes the events by which the tests judge the page. It runs in the loop that reads the browser's messages.
+// listen collects requests and complaints. The loop that reads the browser's messages calls it.
 func (p *page) listen(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +183,7 @@ func (p *page) listen(event any) {
 	case *log.EventEntryAdded:
 		if gone := strings.Contains(event.Entry.Text, "410 (Gone)") && strings.Contains(event.Entry.URL,
 			"/viz/"); gone {
-			return // the page may list records that leave the log meanwhile
+			return // a record that the page requests may have left the log
 		}
 		if event.Entry.Level == log.EntryLevelError || event.Entry.Level == log.EntryLevelWarning {
 			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s %s", event.Entry.Level, event.Entry.Text,
@@ -243,7 +243,7 @@ func (p *page) do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(t, chromedp.Do(ctx, steps...))
 }
 
-// eyes defines helpers for every script of these tests.
+// eyes defines JavaScript helpers. evaluate puts it before each expression.
 const eyes = `
 	globalThis.$ ??= (css) => document.querySelector(css);
 	globalThis.$$ ??= (css) => [...document.querySelectorAll(css)];
@@ -281,13 +281,13 @@ func script(format string, args []any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// is fails the test unless an expression, as text, equals want.
+// is fails the test unless the expression's value, as text, equals want.
 func (p *page) is(t testing.TB, want, what, expression string, args ...any) {
 	t.Helper()
 	assert.Equal(t, want, evaluate[string](t, p, "(async () => String("+script(expression, args)+"))()"), what)
 }
 
-// becomes waits until an expression, as text, equals want.
+// becomes waits until the expression's value, as text, equals want.
 func (p *page) becomes(t testing.TB, want, expression string) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -309,7 +309,7 @@ func (p *page) until(t testing.TB, expression string, args ...any) {
 	})
 }
 
-// none fails the test if a script returns any findings.
+// none fails the test unless the expression's value is an empty list.
 func (p *page) none(t testing.TB, what, expression string, args ...any) {
 	t.Helper()
 	found := evaluate[[]string](t, p, script(expression, args))
@@ -337,7 +337,7 @@ func (p *page) strike(t testing.TB, key string) {
 		document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }))`, key)
 }
 
-// prefers sets a preference of the browser's user.
+// prefers returns a step that sets the media feature prefers-<what>.
 func prefers(what, value string) chromedp.Action[chromedp.Void] {
 	return tells(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-" + what, Value: value}}})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// view is a window and a way to look at it in which no two texts may collide.
+// view is a window in which no two texts may collide.
 type view struct {
 	look
 	scale  float64 // device pixels per CSS pixel

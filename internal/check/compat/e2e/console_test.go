@@ -33,7 +33,7 @@ func TestTheConsoleShowsWhatTheWireCarries(t *testing.T) {
 	})
 }
 
-// asked sends a request from the console and waits for the answer's status.
+// asked sends a request from the console and waits until the response has the given status.
 func (p *page) asked(t *testing.T, request, status string) {
 	t.Helper()
 	p.run(t, `$("[data-console] textarea").value = %q; $("#console-head").hidden = true;
@@ -41,8 +41,8 @@ func (p *page) asked(t *testing.T, request, status string) {
 	p.until(t, `!$("#console-head").hidden && $text("#console-head").startsWith("HTTP/1.1 %s")`, status)
 }
 
-// createsInConsole creates a pod with a new name by the request of kubectl run, and finds the pod in the informer's
-// store, on the stage and in the table.
+// createsInConsole creates a pod with the console's ready request "run" and a new name. The pod must appear on the
+// stage, in the table and in the informer's store.
 func (p *page) createsInConsole(t *testing.T) {
 	t.Helper()
 	p.pick(t, "#open-console")
@@ -103,8 +103,8 @@ func (p *page) rate(t *testing.T, n int) {
 	p.run(t, asks("POST", "/viz/knobs", fmt.Sprintf(`{"name":"traffic.rate","value":"%d"}`, n)))
 }
 
-// asks returns a script that sends a request to the page's program, or to the machine in its tab, and returns the
-// answer's JSON.
+// asks returns a script that sends a request to the page's program, or to the machine in the tab. The script returns
+// the response's JSON.
 func asks(method, path, body string) string {
 	return fmt.Sprintf(`await (async () => {
 		const body = %q;

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// shown is a page that replays one of the repository's recordings. The test has the same records.
+// shown is a page that replays one of the repository's recordings, with the recording's records.
 type shown struct {
 	*page
 	before  uint64         // the number of the record before the first
@@ -48,7 +48,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 
 func (s *shown) last() uint64 { return s.records[len(s.records)-1].Seq }
 
-// next returns the number of the first record after a cursor, or of the last one before it, that match accepts, or 0.
+// next returns the number of the nearest record that match accepts, after cursor if direction is 1, before it if -1.
 func (s *shown) next(cursor uint64, direction int, match func(r *probe.Record) bool) uint64 {
 	for i := int(cursor-s.before) - 1 + direction; i >= 0 && i < len(s.records); i += direction {
 		if match(&s.records[i]) {
@@ -133,7 +133,7 @@ func (s *shown) stepsByAnomaly(t *testing.T) {
 	s.stands(t, "the anomaly after", s.next(cursor, 1, anomaly))
 }
 
-// bucket is the width of a bar, equal to viz.bucketWidth.
+// bucket is the time that a bar of the timeline covers. It equals viz.bucketWidth.
 const bucket = 500 * time.Millisecond
 
 // axis is the timeline's rectangle, and the times at its ends when it shows the whole log.
@@ -196,7 +196,7 @@ func (s *shown) scrubs(t *testing.T) {
 	s.becomes(t, fmt.Sprint(cursor), `/record (\d+)/.exec($("#timeline input").getAttribute("aria-valuetext"))[1]`)
 }
 
-// keepsItsPace checks the speed's values and texts; viz/plan_test.go tests how the pace moves the cursor.
+// keepsItsPace checks the slider's speeds and their texts. viz/plan_test.go tests how a speed moves the cursor.
 func (s *shown) keepsItsPace(t *testing.T) {
 	for value, want := range map[string]string{"-3": "0.001 1/1000×", "-1": "0.1 1/10×", "-0.3": "0.5012 1/2×",
 		"1": "10 10×", "0": "1 1×"} {

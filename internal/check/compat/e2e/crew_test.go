@@ -6,8 +6,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// stalled records a server half whose watcher w2 has a client that does not read. The records run from the first event
-// that w2 cannot send up to etcd's stream, which no goroutine reads any more. w1's client reads.
+// stalled returns the records of a server half with two watchers. w1's client reads; w2's does not. The records end
+// when the etcd3 watch, too, waits for w2.
 func stalled() (r reel) {
 	fill := func(point probe.Point, subject string, n, size int) {
 		for i := range n {
@@ -31,8 +31,8 @@ func stalled() (r reel) {
 	return r
 }
 
-// crowded records a moment at which nearly every goroutine is blocked: by a client that does not read, by a full
-// channel of the etcd3 watch, and by a handler that does not return.
+// crowded returns records after which nearly every goroutine is blocked: by a client that does not read, by a full
+// channel of the etcd3 watch, or by a handler that does not return. etcd refuses writes.
 func crowded() reel {
 	r := stalled()
 	r.add(probe.ListenerAdded, "slow", 9)
@@ -48,8 +48,8 @@ func crowded() reel {
 	return r
 }
 
-// crew reads the lanes from the stage: how many slots each queue of the server half has, and the names beside a queue.
-// The stage draws ten slots one by one, and a hundred as a gauge.
+// crew returns the number of slots that the stage draws for each queue, and the names beside the queues. A queue of ten
+// has ten slots. A queue of a hundred is a gauge and has none.
 const crew = `(() => {
 	const laneOf = (el) => ((d) => d.watcher ?? d.listener ?? d.handlerOf ?? "")(el.closest(".lane")?.dataset ?? {});
 	const all = (selector, of) => $$(".scenery " + selector).map((el) => [laneOf(el), of(el)].join(" ").trim());
@@ -59,9 +59,9 @@ const crew = `(() => {
 	return [slots, posts].map((list) => told(list).sort().join(", ")).join("; ");
 })()`
 
-// TestWhoStandsWhereIsDrawn goes to the record at which the server half is stalled. The page marks the full channels,
-// lists the chain of waiting goroutines up to the client, as in viz/why_test.go, and leads there. Then the test goes to
-// the record at which nearly all goroutines are blocked.
+// TestWhoStandsWhereIsDrawn goes to the record at which the server half is stalled. The page must mark the full
+// channels, list the chain of waits down to the client, and open the chain's last place. Then the test goes to the
+// record at which nearly all goroutines are blocked.
 func TestWhoStandsWhereIsDrawn(t *testing.T) {
 	t.Parallel()
 	p := openPage(t, startViz(t, "-replay", writeRecording(t, crowded())).URL)

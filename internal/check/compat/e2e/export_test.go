@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// export runs the program with flags that make it write its pages.
+// export runs the program with the given flags until it exits, which must be without an error.
 func export(t *testing.T, flags ...string) {
 	t.Helper()
 	cmd, _ := program.VizCommand(t, flags...)
@@ -26,7 +26,7 @@ func export(t *testing.T, flags ...string) {
 	require.True(t, err == nil, "%v\n%s", err, out)
 }
 
-// fileURL returns the address of a path with the scheme file.
+// fileURL returns the file: URL of a path.
 func fileURL(file string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String()
 }
@@ -68,7 +68,7 @@ func TestAnExportNeedsNoProgram(t *testing.T) {
 	p.stays(t, base)
 }
 
-// stays fails the test for each request to an address outside base, and forgets the requests.
+// stays fails the test if a page has requested an address outside base. Then it clears the list of requests.
 func (p *page) stays(t *testing.T, base string) {
 	t.Helper()
 	p.do(t, chromedp.Navigate("about:blank"))
@@ -82,7 +82,7 @@ func (p *page) stays(t *testing.T, base string) {
 	p.requests = []string{"about:blank"}
 }
 
-// exportedPages opens one page of each folder, and one source file of each chapter; with FULL, all pages.
+// exportedPages opens one page and one Go source file of each folder, or all of them if FULL is set.
 func (p *page) exportedPages(t *testing.T, dir, base string) {
 	t.Helper()
 	opened := make(map[string]bool)
@@ -113,7 +113,7 @@ const hurriedTour = `(() => {
 	return classList.contains("over");
 })()`
 
-// exportedTour walks through the tour and skips each beat's motion.
+// exportedTour walks through the tour without waiting for each beat's motion. No control may need the program.
 func (p *page) exportedTour(t *testing.T, base string) {
 	t.Helper()
 	p.do(t, chromedp.Navigate(base+"/index.html"))
@@ -125,7 +125,7 @@ func (p *page) exportedTour(t *testing.T, base string) {
 	p.strike(t, "Escape")
 }
 
-// exportedFrame tells a story in a frame of another page.
+// exportedFrame plays a story in a frame of another page.
 func (p *page) exportedFrame(t *testing.T, dir, base string) {
 	t.Helper()
 	const frame = `<link rel="icon" href="data:,">
@@ -162,7 +162,7 @@ func (p *page) exportedLeaves(t *testing.T) {
 	p.until(t, `$("#leaf").textContent.includes("needs the program")`)
 }
 
-// exportedSearch searches for words on a page of the book and follows the first result.
+// exportedSearch searches for three terms from a page of the book and follows each first result.
 func (p *page) exportedSearch(t *testing.T, base string) {
 	t.Helper()
 	for _, search := range []struct{ words, leads, there string }{

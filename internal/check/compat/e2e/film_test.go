@@ -26,8 +26,8 @@ import (
 // PNG, which every browser shows.
 const (
 	filmPeriod  = 100 * time.Millisecond // the time between two pictures
-	filmColours = 128                    // for both halves of a theme
-	filmWidth   = 900                    // a README's width on a forge, where the lanes' names have 16 px and more
+	filmColours = 128                    // in the palette, one of them transparent
+	filmWidth   = 900                    // a README's width on GitHub; the lanes' names then have 16 px or more
 	filmHeight  = 432
 )
 
@@ -35,8 +35,8 @@ const (
 var filmScenes = []struct {
 	caption string
 	beat    int // plays up to the end of this beat of the story; 0: nothing moves
-	ms      int // the time that this takes, about
-	rest    int // the pause after that, in ms
+	ms      int // the approximate time until then
+	rest    int // the pause at the end, in ms
 }{
 	{"Five clients watch pods, each through two channels", 0, 0, 1800},
 	{"One of them, the laptop, stops reading", 1, 300, 1500},
@@ -94,8 +94,8 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	require.NoError(t, os.WriteFile(file, animate(t, frames), 0o644))
 }
 
-// animate returns the pictures as an animated PNG: the whole first picture, and of each later one only the rectangle
-// that has changed.
+// animate returns the pictures as an animated PNG. The PNG holds the whole first picture. For each later picture it
+// holds only the rectangle that has changed.
 func animate(t *testing.T, frames []image.Image) []byte {
 	t.Helper()
 	palette, nearest := paletteOf(frames)
@@ -182,8 +182,8 @@ func chunksOf(t *testing.T, picture image.Image) (list []chunk) {
 	return list
 }
 
-// paletteOf returns the most frequent colours of the pictures, after a transparent one, and a function that returns the
-// index of the colour nearest to another.
+// paletteOf returns a palette of a transparent colour and then the pictures' most frequent colours. The function that
+// it returns maps a colour to the index of the nearest one in the palette.
 func paletteOf(frames []image.Image) (color.Palette, func(color.Color) uint8) {
 	counts := map[color.Color]int{}
 	for _, frame := range frames {

@@ -25,7 +25,7 @@ type firefox struct {
 	complaints []string // errors on the console
 }
 
-// bidi is a message from Firefox. Answers have an ID, events have a Method.
+// bidi is a message from Firefox. Responses have an ID, events have a Method.
 type bidi struct {
 	ID             int
 	Method         string
@@ -63,7 +63,7 @@ func openFirefox(t *testing.T) *firefox {
 	return f
 }
 
-// call sends a command and returns its answer. It notes the errors that the console reports meanwhile.
+// call sends a command and returns its response. It collects the console errors that arrive meanwhile.
 func (f *firefox) call(t *testing.T, method string, params map[string]any) bidi {
 	t.Helper()
 	f.commands++
@@ -92,7 +92,7 @@ func (f *firefox) navigate(t *testing.T, url string) {
 	f.call(t, "browsingContext.navigate", map[string]any{"context": f.tab, "url": url, "wait": "complete"})
 }
 
-// run runs statements in the page and returns their result as text.
+// run runs statements in the page and returns their result as text, in quotes.
 func (f *firefox) run(t *testing.T, statements string) string {
 	t.Helper()
 	m := f.call(t, "script.evaluate", map[string]any{
@@ -112,8 +112,7 @@ func (f *firefox) until(t *testing.T, expression string) {
 	})
 }
 
-// TestFirefoxShowsItToo looks at the stage, the tour, a story, a chapter and the machine in a tab, in a second browser
-// engine.
+// TestFirefoxShowsItToo opens the stage, the tour, a story, a chapter and the machine in a tab in Firefox.
 func TestFirefoxShowsItToo(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

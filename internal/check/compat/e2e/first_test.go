@@ -28,8 +28,8 @@ type first struct {
 	Question, Size           string
 }
 
-// onFirst looks at every frame until the wanted number of frames has drawn a named token. It returns the frames with
-// more than one name, and the stations that the first view draws without naming them.
+// onFirst looks at every frame until the wanted number of names has been drawn on tokens. It returns the names of
+// frames with more than one, and the drawn stations that do not belong in the first view.
 const onFirst = `((wanted) => new Promise((done) => {
 	const { motion, player } = listwatch;
 	const [wrong, began] = [[], performance.now()];
@@ -49,7 +49,7 @@ const onFirst = `((wanted) => new Promise((done) => {
 	look();
 }))`
 
-// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn leaves the test of the tour itself to tour_test.go.
+// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn starts from the first view. tour_test.go tests the tour itself.
 func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// patience suits a busy machine: no test here depends on how long an operation takes.
+// patience is the time limit of a wait. It suits a busy machine.
 const patience = program.HangsAfter
 
 // world is the program's report on its held world.
@@ -34,7 +34,7 @@ type world struct {
 	Unattended string
 }
 
-// command sends one of the page's commands and returns the world after it.
+// command posts body to path, as the page does, and returns the world in the response.
 func (v *viz) command(t *testing.T, path, body string) world {
 	t.Helper()
 	client := &http.Client{Timeout: patience}
@@ -53,7 +53,7 @@ func (v *viz) world(t *testing.T) (w world) {
 	return w
 }
 
-// becomes waits until holds accepts the world.
+// becomes waits until holds returns true for the world.
 func (v *viz) becomes(t *testing.T, holds func(w world) bool) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -115,8 +115,8 @@ func (v *viz) seq(t testing.TB) uint64 {
 	return snapshot.Seq
 }
 
-// TestAManualClockMovesTheWholeProgram needs no page: the demo acts every ten seconds of the world's time. The clock's
-// own tests cover the other ways to move it (internal/observe/worldclock).
+// TestAManualClockMovesTheWholeProgram advances the clock without a page. The demo must act every ten seconds of the
+// world's time. The tests of internal/observe/worldclock cover the other ways to move the clock.
 func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-clock=manual", "-controllers=false")
@@ -189,13 +189,13 @@ func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 	v.becomes(t, func(w world) bool { return !w.Held && len(w.Waiting) == 0 && !w.Clock.Paused })
 	p.sameAsServer(t, v)
 
-	// One station's gate, and a page that leaves while the gate is closed.
+	// The page leaves while one station's gate is closed.
 	p.strike(t, "k")
 	p.click(t, "#world-clock", `#world [data-gate="watcher"]`)
 	p.becomes(t, "true watcher", `$("[data-gate-at=watcher]").dataset.closed + " " + document.body.dataset.gates`)
 	p.becomes(t, "live", mode)
 	p.do(t, chromedp.Navigate("about:blank"))
 	v.becomes(t, func(w world) bool { return w.Attending == 0 })
-	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`) // the watchdog releases it all
+	v.command(t, "/viz/hold", `{"do":"hold","unattended":"100ms"}`) // the watchdog releases the world and the gate
 	v.becomes(t, func(w world) bool { return len(w.Gates) == 0 && !w.Held && w.LetGo != "" })
 }

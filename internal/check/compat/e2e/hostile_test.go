@@ -33,7 +33,7 @@ type hostile struct {
 	refusal string // part of the page's refusal; "" if the page must show the recording
 }
 
-// everyPoint returns a recording that reports every point with absurd arguments, for two objects.
+// everyPoint returns a recording with two records of every point. All their arguments are arg and all texts are text.
 func everyPoint(arg, firstSeq, lastTime int64, text string) string {
 	lines := []string{header}
 	line := func(fields map[string]any) {
@@ -87,9 +87,9 @@ func hostiles() []hostile {
 	}
 }
 
-// TestAHostileRecordingIsShownOrRefused drops hostile recordings one after the other onto one page. The page shows
-// each, or refuses it with a sentence. It runs no script of theirs, and can still draw. An exception fails the test,
-// too (page.verify).
+// TestAHostileRecordingIsShownOrRefused drops hostile recordings one after the other onto one page. The page must show
+// each recording or refuse it with a sentence. The page must run no script from a recording, and must still draw. An
+// exception fails the test, too (page.verify).
 func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	t.Parallel()
 	_, p := still(t)
@@ -121,8 +121,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	}
 }
 
-// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that would take more memory than the tab has, all of
-// them only with FULL, and then one that the program made with as many watchers as it accepts.
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that need more memory than the tab has: a third of
+// them, or all with FULL. Then it drops one that the program made with the maximum number of watchers.
 func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.lw.gz")
@@ -153,7 +153,7 @@ func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	p.replays(t, records)
 }
 
-// zipped compresses a text, as recording files are.
+// zipped compresses a text with gzip, the format of recording files.
 func zipped(t *testing.T, text string) []byte {
 	t.Helper()
 	var file bytes.Buffer

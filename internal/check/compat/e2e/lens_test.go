@@ -22,8 +22,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// runRelister runs a stock controller's informer through the lens, with one bug in its tweak of the list options: its
-// watches request no bookmarks. Its watches are short, so that the bug has effects after seconds instead of an hour.
+// runRelister runs client-go's pod informer against server. The tweak of the list options has a bug: watches request no
+// bookmarks. The watches are short, so that the bug has effects after seconds instead of an hour.
 func runRelister(t *testing.T, server string) {
 	transport := &http.Transport{}
 	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1,
@@ -32,7 +32,7 @@ func runRelister(t *testing.T, server string) {
 	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTweakListOptions(
 		func(o *metav1.ListOptions) {
 			o.LabelSelector, o.TimeoutSeconds = "app=quiet", &short
-			o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only the watch-list has bookmarks
+			o.AllowWatchBookmarks = o.SendInitialEvents != nil // the bug: only a watch-list requests bookmarks
 		}))
 	factory.Core().V1().Pods().Informer()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,7 +70,7 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	for _, id := range []string{"create-pod", "change-pod", "delete-pod", "open-stories", "open-knobs"} {
 		assert.False(t, evaluate[bool](t, p, `$("#`+id+`").checkVisibility()`), "a guest is offered #%s", id)
 	}
-	// A lane exists as long as its watch. The relister's are short, and client-go opens them less and less often.
+	// The relister's watches are short, and client-go opens them less and less often. This watch keeps its lane.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, lens.URL+"/api/v1/pods?watch=true", nil)
 	require.NoError(t, err)
 	request.Header.Set("User-Agent", "reader/v1.2 (linux/amd64)")
@@ -81,8 +81,8 @@ func TestTheLensTellsWhyAControllerRelists(t *testing.T) {
 	p.watchesAsAGuest(t)
 }
 
-// watchesAsAGuest checks that the page shows our own client half on the other program's server half, and chooses
-// another resource for it to watch.
+// watchesAsAGuest checks that the page shows our client half as a guest of the other program's server half. Then it
+// adds a resource for our client half to watch.
 func (p *page) watchesAsAGuest(t *testing.T) {
 	t.Helper()
 	p.run(t, `$("#lens-close").click()`)
@@ -147,8 +147,8 @@ func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestAGuestToldOnThePage checks that the page reports each trouble with a server, and its remedy. Then it watches more
-// pods than the page can name, a hundred thousand with FULL. Finally it stops the server.
+// TestAGuestToldOnThePage checks that the page reports two refusals by a server. Then the guest watches more pods than
+// the page can name: 5,000, or 100,000 with FULL. Finally the test stops the server.
 func TestAGuestToldOnThePage(t *testing.T) {
 	t.Parallel()
 	c := &crowd{pods: 5_000, ready: make(chan bool)}

@@ -29,7 +29,7 @@ var (
 		"-dark.png, into this folder")
 )
 
-// look is a window size and a viewer's preferences.
+// look is a window size with a viewer's colour scheme and preference for motion.
 type look struct {
 	name          string
 	width, height int64
@@ -51,7 +51,7 @@ func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(tells(emulation.SetDeviceMetricsOverride, size), tells(emulation.SetEmulatedMedia, likes))
 }
 
-// rest returns when the page is at rest: it loads no font, runs no transition, and has drawn the scene since.
+// rest waits until the page has loaded its fonts, has finished its transitions, and has then drawn the scene.
 func (p *page) rest(t *testing.T) {
 	t.Helper()
 	p.run(t, `const frame = () => new Promise(requestAnimationFrame);
@@ -72,10 +72,10 @@ func (p *page) see(t *testing.T) image.Image {
 	return picture
 }
 
-// shoot writes a screenshot to a file.
+// shoot clears the page's notice and writes a screenshot to a file.
 func (p *page) shoot(t *testing.T, file string) {
 	t.Helper()
-	// Clears messages from the way here.
+	// Earlier steps may have left a notice.
 	p.run(t, `$("#notice").textContent = ""`)
 	var small bytes.Buffer
 	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)))
@@ -83,9 +83,9 @@ func (p *page) shoot(t *testing.T, file string) {
 	require.NoError(t, os.WriteFile(file, small.Bytes(), 0o644))
 }
 
-// TestTheMachinesFontsDoNotMatter shows a chapter and a moment in a second browser, on a machine whose only font is a
-// bold typewriter's. Each text must have the same place and size as in the first browser. A browser without any font
-// does not start.
+// TestTheMachinesFontsDoNotMatter shows a chapter and a moment in a second browser, whose only system font is a bold
+// monospaced one. Each text must have the same place and size as in the first browser. A browser without any font does
+// not start.
 func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -14,16 +14,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The real client-go's messages about an absent server are not about our program.
+	// client-go would log errors about servers that the tests have stopped.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	// Build before the tests: a compiler would take the processors from a running test, and a held world does not wait
-	// so long.
+	// Build before the tests: a compiler would take the processors from a running test, and a held world would be
+	// released meanwhile.
 	if err := program.Build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Tests without a page mostly wait for programs. Seats limit the pages.
+	// Three tests may run at once, because most tests without a page wait for programs. Seats limit the pages.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "3"); err != nil {
 		panic(err)

@@ -18,14 +18,14 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// keyMoment is one picture: a moment of a recording.
+// keyMoment is a moment of a recording, of which the tests take a picture.
 type keyMoment struct {
 	name, take, point string
-	nth               int    // among the records of that point; 0: the first, -1: the last
+	nth               int    // index among the records of point; -1: the last
 	then              string // JavaScript to run in the page at the moment
 }
 
-// keyMoments are the pictures by which the stage is judged.
+// keyMoments lists the moments that TestEveryKeyMomentIsShown checks.
 var keyMoments = []keyMoment{
 	{"01-in-motion", "busy", "ResultSent", -2, ""},
 	{"02-request", "life", "RequestReceived", 0, ""},
@@ -63,8 +63,8 @@ func (m keyMoment) seq(t *testing.T) uint64 {
 	return seqs[i]
 }
 
-// TestEveryKeyMomentIsShown goes to each key moment of the recordings and checks what must not differ between machines.
-// With -screenshots it keeps a picture of each moment in every look, with -opening the README's pictures.
+// TestEveryKeyMomentIsShown goes to each key moment and checks the sentence and a hash of the picture. The flag
+// -screenshots writes a picture of each moment in every look, and -opening writes the README's pictures.
 func TestEveryKeyMomentIsShown(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -114,7 +114,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 
 var updateSums = flag.Bool("update-sums", false, "write moments.sum, the hashes of what is drawn at key moments")
 
-// hash returns a hash of the drawn picture and its sentences: where each change is, but not its coordinates.
+// hash returns a hash of the picture, which names the place of each change. Coordinates and texts are left out.
 func (p *page) hash(t *testing.T) string {
 	t.Helper()
 	picture := evaluate[string](t, p, `JSON.stringify(window.listwatch.picture({ texts: false }),
@@ -146,7 +146,7 @@ func (p *page) hurry(t *testing.T, m keyMoment) {
 		player.freeze();`, m.seq(t))
 }
 
-// judge checks what must hold on every machine.
+// judge checks that the page has a sentence for the moment.
 func (p *page) judge(t *testing.T, m keyMoment) {
 	t.Helper()
 	said := evaluate[string](t, p, `$("#sentence .words").textContent`)

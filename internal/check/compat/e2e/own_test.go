@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// setsOut waits until the page has received the answer to kubectl's request. It returns the number of frames until the
-// page first showed the change moving, and the state in which the change started.
+// setsOut waits for the record of the response to kubectl's POST. It returns the number of frames from that record to
+// the first frame in which the change moves, and the change's state then.
 const setsOut = `new Promise((done) => {
 	let [answered, looked, frames] = [false, 0, 0];
 	const look = () => {
@@ -29,7 +29,7 @@ const setsOut = `new Promise((done) => {
 	look();
 })`
 
-// TestTheViewersOwnChangeStartsAtOnce changes a pod by kubectl while the demo runs and three changes of a program wait.
+// TestTheViewersOwnChangeStartsAtOnce creates a pod by kubectl while the demo runs and changes of a program wait.
 func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	alone(t)
@@ -49,7 +49,7 @@ func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 		Frames int
 		State  string
 	}](t, p, "window.out")
-	// That is half a second at sixty frames a second; a busy machine draws fewer.
+	// Thirty frames are half a second at sixty frames a second. A busy machine draws fewer frames.
 	assert.True(t, out.Frames <= 30 && out.State == "travels", "it is %s %d frames after its answer", out.State,
 		out.Frames)
 	p.until(t, `$picture().own.state === "arrived"`)

@@ -49,7 +49,7 @@ const untouchable = `$$("button, select, a.button, a.main, .bar a")
 	.map(([el, box]) => (el.id || el.className ||
 		el.textContent) + " is " + Math.round(box.width) + " by " + Math.round(box.height))`
 
-// tap touches a control, which must be in sight and not covered.
+// tap clicks the middle of a control, which must be in sight and not covered.
 func (p *page) tap(t *testing.T, selector string) {
 	t.Helper()
 	found := evaluate[struct {
@@ -66,8 +66,8 @@ func (p *page) tap(t *testing.T, selector string) {
 	p.do(t, chromedp.MouseClickXY(found.X, found.Y))
 }
 
-// inSight returns an expression that is true if the names of the chosen stations are in sight above over, an element at
-// the lower edge. Names that would not fit do not count.
+// inSight returns an expression that is true if the names of the stations are in sight above the element over. A name
+// does not count if it cannot fit into the window together with the highest name.
 func inSight(stations, over string) string {
 	return fmt.Sprintf(`(() => {
 		const titles = $$(%q).map((el) => el.querySelector(".title").getBoundingClientRect());

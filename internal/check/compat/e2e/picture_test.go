@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// contradictions takes a picture (listwatch.picture()) and returns the facts in it that contradict each other.
+// contradictions takes a picture (listwatch.picture()) and returns the contradictions in it.
 const contradictions = `(p) => {
 	const found = [];
 	if (p.banner.seq > p.cursor) found.push("the banner is of record " + p.banner.seq);
@@ -42,8 +42,8 @@ const contradictions = `(p) => {
 	return found.map((what) => "at " + p.cursor + " (" + p.mode + "): " + what);
 }`
 
-// numbers compares the numbers on the stage with the test's own fold at the cursor, because the page's fold may be
-// ahead of it.
+// numbers compares the numbers on the stage with the test's own fold at the cursor. The page's fold may be ahead of the
+// cursor.
 const numbers = `() => {
 	const { player, stage: { fold } } = listwatch;
 	const cursor = Number(document.body.dataset.seq);
@@ -60,10 +60,10 @@ const numbers = `() => {
 	return found.map(([name, is, shown]) => "at " + cursor + ": " + name + " is " + is + ", shown is " + shown);
 }`
 
-// watchPicture runs contradictions and further checks on n frames of the page, and returns the problems found.
+// watchPicture runs checks on n frames of the page. It returns the faults found and the number of moving tokens seen.
 func (p *page) watchPicture(t *testing.T, n int, checks string) (found []string, moving int) {
 	t.Helper()
-	const chunk = 10 // keeps each call short, as frames may come slowly
+	const chunk = 10 // frames in one call, few because frames may come slowly
 	for ; n > 0; n -= chunk {
 		type seen struct {
 			Found  []string
@@ -107,7 +107,7 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 			"%s: %d tokens on their way in %d frames", name, moving, frames)
 	}
 	for i, rate := range []int{1, 60, 500, 10000} {
-		more := []string{numbers, numbers}[min(i, 2):] // above 60 changes a second the page gets sums
+		more := []string{numbers, numbers}[min(i, 2):] // above 60 changes a second the feed sends sums
 		post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": fmt.Sprint(rate)})
 		looks(fmt.Sprint("live at ", rate, " changes a second"), more...)
 	}
@@ -124,7 +124,7 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 	looks("held")
 	post(t, v.URL+"/viz/hold", map[string]any{"do": "release"})
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "0"})
-	p.sameAsServer(t, v) // it got sums of ten thousand changes a second
+	p.sameAsServer(t, v) // although the feed sent sums instead of records
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
@@ -139,7 +139,7 @@ func (p *page) caughtUp(t *testing.T, v *viz) {
 	})
 }
 
-// findsWhatIsWrong tests contradictions with pictures, each of which has one fault.
+// findsWhatIsWrong tests contradictions with a picture without a fault and with pictures that have one fault each.
 func (p *page) findsWhatIsWrong(t *testing.T) {
 	t.Helper()
 	const good = `{
@@ -173,9 +173,9 @@ func (p *page) findsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsFollowed creates a pod with the button, and others with kubectl. The page prefers to follow its
-// own change over one that it only saw, and follows a clicked row until the next click. Change and Delete act on the
-// followed object, and a list keeps its keys.
+// TestWhatIsWrittenIsFollowed creates two pods with kubectl, and then one with the page's button. The page follows the
+// first pod until its own pod replaces it, and follows a clicked row until the next click. Change and Delete act on the
+// followed object. Home in a select list does not move the cursor.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
@@ -199,7 +199,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.pick(t, "#delete-pod")
 	p.until(t, changes+`.startsWith("true,true")`)
 	p.caughtUp(t, v)
-	p.becomes(t, "arrived", `document.body.dataset.own`) // the page follows a change of the viewer's when it sets out
+	p.becomes(t, "arrived", `document.body.dataset.own`) // the page follows the change once the change has set out
 	p.run(t, `listwatch.follow.clear()`)
 	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
 	p.becomes(t, "default/another", followed)
@@ -229,8 +229,8 @@ func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	p.until(t, `listwatch.follow.key === "default/a" && $(".row.followed")`)
 }
 
-// TestTokensStandInTheirCellsInAPlaceOfAnyShape uses a figure of the book and the film's page, whose proportions differ
-// from the stage's. There, too, tokens must be drawn in their cells, or not at all.
+// TestTokensStandInTheirCellsInAPlaceOfAnyShape opens a figure's page in a wide and in a high window. There, too, the
+// stage must draw tokens in their cells, or not at all.
 func TestTokensStandInTheirCellsInAPlaceOfAnyShape(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -301,8 +301,8 @@ func TestNothingIsCutInTheDefaultView(t *testing.T) {
 	})()`)
 }
 
-// whole returns the faults of the stage at a level of detail: a cut stage, small or overlapping texts, or a wrong
-// number of names.
+// whole returns the faults of the stage: another level of detail, a cut stage, a wrong number of names, and texts that
+// are small, overlap or run over an edge.
 const whole = `(async (level, names, fits) => {
 	await $frames(6);
 	const { scene } = listwatch.stage;
@@ -327,8 +327,8 @@ const whole = `(async (level, names, fits) => {
 	return wrong;
 })(%q, %d, %v)`
 
-// level returns the level of detail, the visible parts that only the level "all" shows, whether the names for outsiders
-// are there, and the address's detail parameter.
+// level returns the level of detail, the visible parts that only the level "all" shows, whether the page has the data
+// attributes on which other tests rely, and the address's detail parameter.
 const level = `(() => {
 	const of = { lock: "[data-lock]", budget: "#battery", goroutine: ".role", hand: "#hand-end" };
 	const seen = Object.keys(of).filter((name) => $(of[name]).checkVisibility({ visibilityProperty: true }));

@@ -50,7 +50,7 @@ func sumOfPictures(t *testing.T) string {
 	return sum.String()
 }
 
-// TestThePicturesAreOfThisPage checks that the README's film and pictures were made from the page as it is.
+// TestThePicturesAreOfThisPage checks that the files in drawn have not changed since the README's pictures were made.
 func TestThePicturesAreOfThisPage(t *testing.T) {
 	made := require.Value(os.ReadFile(filepath.Join(root, "docs", picturesSum)))(t)
 	require.Equal(t, sumOfPictures(t), string(made),

@@ -14,7 +14,7 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// TestEveryStoryAndKnobOfThePage expects every story in the gallery, and turns every knob by clicks.
+// TestEveryStoryAndKnobOfThePage checks that the gallery has every story, and turns every knob by clicks.
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -50,7 +50,7 @@ func (p *page) addWatcher(t *testing.T) {
 	p.click(t, "#knobs-close")
 }
 
-// knobs turns every knob on the panel with a click and finds the effect in the log.
+// knobs turns every knob on the panel and waits for the effect's record in the log.
 func (p *page) knobs(t *testing.T, v *viz) {
 	t.Helper()
 	p.pick(t, "#open-knobs")
@@ -77,7 +77,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	}
 	for _, step := range steps {
 		from := evaluate[int](t, p, "listwatch.player.head")
-		// The glyph may not have appeared yet.
+		// The control may not have appeared yet.
 		p.until(t, `(() => { try { `+step.act+`; return true } catch { return false } })()`)
 		point, words, _ := strings.Cut(step.effect, " ")
 		p.until(t, `listwatch.player.tape.between(%d, listwatch.player.head + 1)
@@ -93,7 +93,7 @@ func (p *page) knobs(t *testing.T, v *viz) {
 	assert.True(t, state.Traffic.Rate == 0 && len(state.Handlers) == 1, "after the reset: %+v", state)
 }
 
-// switches goes back to an older dispatcher and an older etcd, and then resets. The stage shows each new run by itself.
+// switches chooses an older dispatcher and an older etcd watcher, and then resets. The page must show each new run.
 func (p *page) switches(t *testing.T, v *viz) {
 	t.Helper()
 	const run = "listwatch.stage.shown.log"
@@ -118,13 +118,13 @@ func (p *page) switches(t *testing.T, v *viz) {
 	}
 }
 
-// choose changes a field as a user would.
+// choose returns a script that sets a field's value and dispatches the event change.
 func choose(selector, value string) string {
 	return fmt.Sprintf(
 		`const el = $(%q); el.value = %q; el.dispatchEvent(new Event("change", { bubbles: true }))`, selector, value)
 }
 
-// promises checks that none of the ten rules was broken during the test.
+// promises checks that the page lists no broken rule.
 func (p *page) promises(t *testing.T) {
 	t.Helper()
 	p.click(t, "#open-promises")
@@ -132,7 +132,7 @@ func (p *page) promises(t *testing.T) {
 	p.is(t, "", "broken", `$$("#promises li.broken").map((el) => el.textContent).join()`)
 }
 
-// handsOnStage returns the faults of the hands that a viewer can reach: their size, or the words of their ghosts.
+// handsOnStage returns the faults of the visible hands: their number or size, a bad ghost, or overlapping texts.
 const handsOnStage = `(async (least) => {
 	const wrong = [];
 	const hands = $$(".grip").filter((el) => el.checkVisibility({ visibilityProperty: true }));
@@ -152,7 +152,7 @@ const handsOnStage = `(async (least) => {
 })`
 
 // TestAViewerBreaksAThingWhereItIs drags the ring's rim and a handler's edge, makes a client stop reading by click and
-// by key, and undoes each. A story, a recording, the first view, and a knob that the program refuses have no hands.
+// by key, and undoes each change. Stories, recordings, the first view, and refused knobs have no hands.
 func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")
@@ -208,7 +208,7 @@ func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 	becomes(100, false, 0)
 	p.is(t, "true", "no hand opened the inspector", `$("#inspector").hidden`)
 
-	p.is(t, "none", "the hand of a refused knob is shown as", `($("#knob-etcd").id = "", // it is not renewed any more
+	p.is(t, "none", "the hand of a refused knob is shown as", `($("#knob-etcd").id = "", // the page does not renew it
 		$('#knobs [data-knob="etcd.restart"]').disabled = true,
 		listwatch.stage.scene.stale = true, await $frames(3),
 		getComputedStyle($('[data-hand="etcd.restart"]')).display)`)
@@ -233,8 +233,8 @@ func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 	p.until(t, `listwatch.player.cursor === %d && document.body.dataset.seq === "%d"`, seq, seq)
 }
 
-// brokenRecording writes a recording in which a watcher is sent one event twice. It returns the number of the second
-// such record.
+// brokenRecording writes a recording in which watcher w1 receives one event twice. It returns the file, and the number
+// of the record that sends the event again.
 func brokenRecording(t *testing.T) (name string, seq int) {
 	t.Helper()
 	var r reel

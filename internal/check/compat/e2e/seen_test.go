@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// seeing returns "" if the page shows the point of a beat, and otherwise a description of the fault.
+// seeing returns "" if the page shows text at the place at, and otherwise a description of the fault.
 const seeing = `(at, text, r) => {
 	const told = listwatch.stage.scene.story;
 	const member = told.members.find((each) => at.startsWith(each.name));
@@ -52,7 +52,7 @@ const seeing = `(at, text, r) => {
 	return problems.includes("") ? "" : problems.join(", ");
 }`
 
-// telling restarts a story's recording, without the text of one record (0: unchanged), and goes to the end of a beat.
+// telling opens a story and plays a beat to its end. Unless without is 0, it plays again without that record's text.
 const telling = `async (id, beat, without, to) => {
 	const { stage, player } = listwatch;
 	const { scenarios } = stage;
@@ -85,8 +85,8 @@ const telling = `async (id, beat, without, to) => {
 	return true;
 }`
 
-// besides lists, by story and beat, texts that a story's picture must show besides its point and, after "!", texts that
-// it must not show.
+// besides lists, by story and beat, texts that the picture must show besides the beat's point. The picture must not
+// show texts that follow "!".
 var besides = map[string]string{
 	"watch-list 2":     "of list",
 	"watch-list 3":     "of stream|8|!12 calls",
@@ -111,8 +111,8 @@ var besides = map[string]string{
 	"selector 4":       "POST|409",
 }
 
-// says returns the entries of besides that are wrong at a beat. A text that must not be there may be in a dimmed
-// station.
+// says returns the entries of besides that are wrong at a beat. A dimmed station may show a text that must not be
+// there.
 func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	t.Helper()
 	seen := evaluate[[]string](t, p, `$$(".scenery text").filter((el) => el.checkVisibility({ opacityProperty: true,
@@ -128,8 +128,8 @@ func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	return wrong
 }
 
-// inTurn takes the names of a beat's lanes, the lowest first. It returns two names whose order differs from an earlier
-// beat's, or "". above collects the orders of all beats so far.
+// inTurn takes the names of a beat's lanes in order. It returns two names that an earlier beat has in the other order,
+// or "". above collects the orders of all beats so far.
 func inTurn(above map[[2]string]bool, names []string) string {
 	for i, first := range names {
 		for _, second := range names[i+1:] {
@@ -148,10 +148,10 @@ const lanes = `$$("#watchers .lane:not(.over) > .name, #cast .bare > .name").map
 
 var reduced = look{"reduced", 1440, 900, "light", "reduce"} // no motion
 
-// TestEveryStorysPictureShowsItsPoint checks each beat of each story. At rest its picture must show the beat's point:
+// TestEveryStorysPictureShowsItsPoint checks each beat of each story. At rest, the picture must show the beat's point:
 // on the screen, lit, large enough and not covered. At each story's last beat, or at all beats with FULL, the point
-// must vanish if the record behind it is missing. The beat's stations are lit, the picture does not contradict itself
-// or the beat, and the lanes keep their order, the story's clients first. With FULL no texts overlap in any window.
+// must vanish if the record behind it is missing. The beat's stations are lit. The picture has no contradictions. The
+// lanes keep their order, the story's clients first. With FULL, no texts overlap in any window.
 func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -172,8 +172,8 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	p.tokens(t, all, "two-queues", 3, ``, "two-queues-b in fifo") // after a queue was emptied
 }
 
-// tokens goes to the end of a beat, runs act with the end of the next beat, and compares the tokens on the stage then.
-// Changes that have moved on must have no token there.
+// tokens goes to the end of the beat before beat, runs act with the end of beat, and compares the tokens on the stage
+// with want.
 func (p *page) tokens(t *testing.T, all []told, id string, beat int, act, want string) {
 	t.Helper()
 	s := all[slices.IndexFunc(all, func(s told) bool { return s.ID == id })]

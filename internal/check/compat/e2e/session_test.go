@@ -20,7 +20,7 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// moment is the page's own account of the moment that it shows.
+// moment is the page's state at its cursor.
 type moment struct {
 	Mode   string
 	Seq    uint64
@@ -42,7 +42,7 @@ func (p *page) moment(t *testing.T) moment {
 	return at.moment
 }
 
-// stands waits until the page shows a moment that fits.
+// stands waits until fits returns true for the page's moment, and returns the moment.
 func (p *page) stands(t *testing.T, what string, fits func(m moment) bool) (m moment) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -52,7 +52,7 @@ func (p *page) stands(t *testing.T, what string, fits func(m moment) bool) (m mo
 	return m
 }
 
-// hashOf returns eight hexadecimal digits, the same for pictures, or their JSON, that differ only in the order of keys.
+// hashOf returns a checksum of a value's JSON as eight hexadecimal digits. The order of keys does not matter.
 func hashOf(t *testing.T, picture any) string {
 	t.Helper()
 	var tree any
@@ -88,14 +88,14 @@ func (v *viz) busy(t *testing.T, n uint64) {
 }
 
 // TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture freezes the page, slows it down, and makes it live again. When
-// slowed down, the page replays from its cursor on, and continues as records arrive. A live page is at the end.
+// slow, the page replays from its cursor on, and continues as records arrive. When live, it has the server's state.
 func TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
 	p := openPage(t, v.URL)
 	v.busy(t, 20)
 	p.sameAsServer(t, v)
-	// The page requests the records before its first picture later.
+	// The page requests the records before its first picture with a delay.
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.click(t, "#freeze")
 	frozen := p.moment(t)
@@ -147,11 +147,11 @@ func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	second := startViz(t, "-demo=false", "-controllers=false", "-listen", strings.TrimPrefix(first.URL, "http://"))
 	second.busy(t, 200)
 	p.sameAsServer(t, second)
-	// Cleanups run in reverse: second ends before the browser does, and the page would complain.
+	// Leave first, because the program ends before the page closes, and the page would log an error.
 	p.do(t, chromedp.Navigate("about:blank"))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.complaints = nil // the program was away on purpose
+	p.complaints = nil // while the program was away, the page logged failed requests
 }
 
 // readRecording reads a file that -record or the flight recorder has written.

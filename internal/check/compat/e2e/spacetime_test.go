@@ -32,7 +32,7 @@ const readSpacetime = `(() => {
 	};
 })()`
 
-// spaceTimeAt waits until the view is drawn for a cursor.
+// spaceTimeAt waits until the page shows the space-time view for a cursor, and returns the view.
 func (p *page) spaceTimeAt(t *testing.T, cursor uint64) (s spacetime) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -64,7 +64,7 @@ func hasty() (r reel) {
 	return r
 }
 
-// TestTheSpaceTimeViewHasRoomForSomeLines replays hasty: it expects eighty columns, 30 lines, and backward arrows.
+// TestTheSpaceTimeViewHasRoomForSomeLines replays hasty. The view must have 80 columns, 30 lines and backward arrows.
 func TestTheSpaceTimeViewHasRoomForSomeLines(t *testing.T) {
 	t.Parallel()
 	records := hasty()
@@ -81,7 +81,7 @@ func TestTheSpaceTimeViewHasRoomForSomeLines(t *testing.T) {
 		$("#spacetime .about").textContent === "no record of this resource is here"`)
 }
 
-// TestTheViewsTakeTurns switches views by key and by button, and goes to a record by a click on its mark.
+// TestTheViewsTakeTurns switches views by key and by button, and clicks a record's mark to go to the record.
 func TestTheViewsTakeTurns(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)

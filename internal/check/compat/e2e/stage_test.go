@@ -15,8 +15,8 @@ import (
 type inspected struct {
 	Open                   bool
 	Title, Tab, Words      string
-	Point, File, Line, Lit string   // the code leaf's; Lit is the number of the lit line
-	Breaks                 []string // the texts that its three copy buttons for breakpoints put on the clipboard
+	Point, File, Line, Lit string   // in the code leaf; Lit is the number of the lit line
+	Breaks                 []string // the texts that the code leaf's three copy buttons put on the clipboard
 }
 
 const readInspector = `(() => {
@@ -32,7 +32,7 @@ const readInspector = `(() => {
 	};
 })()`
 
-// inspect waits until fits accepts the inspector's content.
+// inspect waits until fits returns true for the inspector's content, and returns the content.
 func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) inspected {
 	t.Helper()
 	var seen inspected
@@ -44,7 +44,7 @@ func (p *page) inspect(t *testing.T, what string, fits func(inspected) bool) ins
 }
 
 // TestTheStreamNamesTheSlow runs a thousand changes a second, with a client that stops reading and a handler that takes
-// 20 ms for each call: the stage shows how far both are behind.
+// 20 ms for each call. The stage must show how far both are behind.
 func TestTheStreamNamesTheSlow(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -100,7 +100,7 @@ func everyStationOpens(t *testing.T, p *page) {
 	p.until(t, `$("#inspector h2").textContent.startsWith("input of w")`)
 }
 
-// codeMoves steps over records of several stations. Each step lights the line that reported the record, in any file.
+// codeMoves steps over records of several stations. Each step must light the line that reported the record.
 func codeMoves(t *testing.T, p *page) {
 	p.click(t, "#tab-code")
 	p.run(t, `const { tape, head } = listwatch.player;
@@ -149,7 +149,7 @@ func pastIsOfItsTime(t *testing.T, p *page) {
 	}
 }
 
-// slowLeafIsShown opens a leaf that takes longer to load than the page waits before it requests a newer one.
+// slowLeafIsShown opens a leaf whose content takes 2 s to load, longer than the page waits before its next request.
 func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 	p.run(t, `$("#leaf").replaceChildren(); // clears the previous leaf
 		window.quick = window.fetch;
@@ -166,8 +166,8 @@ func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 	p.strike(t, "Escape")
 }
 
-// anomalyIsNeverMerged delivers ten thousand events and three evictions at once: the stage counts the events and draws
-// each eviction.
+// anomalyIsNeverMerged passes ten thousand events and three evictions to the stage at once. The stage must count the
+// events and draw each eviction.
 func anomalyIsNeverMerged(t *testing.T, p *page) {
 	p.is(t, "3 10000", "evictions drawn, events counted", `(() => {
 		const { motion, player } = window.listwatch;
@@ -203,7 +203,7 @@ func ringIsReadable(t *testing.T, p *page) {
 	})()`)
 }
 
-// clientsHaveTheirNames reads the page's sentences about copied events: they name the client, and not its number.
+// clientsHaveTheirNames reads the page's sentences about copied events. They must use a client's name, not its number.
 func clientsHaveTheirNames(t *testing.T, p *page) {
 	p.is(t, "true", "the clients are called by their names", `await (async () => {
 		const { head, tape } = listwatch.player;
@@ -216,8 +216,8 @@ func clientsHaveTheirNames(t *testing.T, p *page) {
 		`$$("#records td").map((el) => el.textContent).filter((text) => /\bw\d/.test(text))`)
 }
 
-// timelineCountsSums gives a timeline some records of its own, then the server's index, which includes part of them,
-// and then more: the timeline counts each record once.
+// timelineCountsSums gives a timeline some records, then the server's index, which includes part of these records, and
+// then more records. The timeline must count each record once.
 func timelineCountsSums(t *testing.T, p *page) {
 	got := evaluate[[]int](t, p, `(async () => {
 		const { Timeline } = await import("/viz/assets/timeline/timeline.js");

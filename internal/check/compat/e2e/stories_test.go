@@ -17,13 +17,13 @@ type told struct {
 	Beats []struct {
 		Look           []probe.Station
 		Question       *struct{ Answers []string }
-		Seen, At, Text string // the texts that its picture must show
+		Seen, At, Text string // the beat's point, its place, and the text there
 	}
 	Recorded []struct{ From, To, Behind uint64 }
 }
 
-// quiet starts a program that replays an empty recording, so that only the stories' records appear. It returns the
-// stories.
+// quiet starts a program that replays a recording of one record, so that only the stories' records appear. It returns
+// the stories.
 func quiet(t *testing.T) (v *viz, all []told) {
 	t.Helper()
 	said := probe.TextsOf(probe.KnobTurned, "nothing")
@@ -45,7 +45,7 @@ type resting struct {
 	Over                      bool            // the story has ended
 }
 
-// rests waits until the page rests at a beat, counted from 1, and returns the page's state.
+// rests waits until the page rests at a beat, counted from 1, in the given phase. It returns the page's state.
 func (p *page) rests(t *testing.T, beat int, phase string) resting {
 	t.Helper()
 	return evaluate[resting](t, p, fmt.Sprintf(`(async () => {
@@ -62,8 +62,8 @@ func (p *page) rests(t *testing.T, beat int, phase string) resting {
 	})()`, beat, phase, contradictions))
 }
 
-// holds compares the page's state with the story: the cursor is at this beat's record, the beat's stations are lit, and
-// the picture does not contradict itself.
+// holds compares the page's state with the story. The cursor must be at the given record, the beat's stations must be
+// lit, and the picture must have no contradictions.
 func (s *told) holds(t *testing.T, beat int, phase string, cursor uint64, r resting) {
 	t.Helper()
 	assert.False(t, r.Story != s.ID || r.Beats != fmt.Sprint(len(s.Beats)) || r.Cursor != cursor || len(r.Found) > 0,
@@ -73,9 +73,9 @@ func (s *told) holds(t *testing.T, beat int, phase string, cursor uint64, r rest
 		s.ID, beat)
 }
 
-// TestAStoryIsToldByKeyboard goes through the first story from a link, as a viewer who has switched motion off: each
-// beat ends at once. Then it goes back one beat, and by another link to the last. viz/beatplayer_test.go tests
-// auto-play, and viz/stories how long a story takes.
+// TestAStoryIsToldByKeyboard goes through the first story from a link. Motion is off, so each beat ends at once. Then
+// the test goes back one beat, and by another link to the last beat. viz/beatplayer_test.go tests auto-play, and
+// viz/stories tests how long a story takes.
 func TestAStoryIsToldByKeyboard(t *testing.T) {
 	t.Parallel()
 	v, all := quiet(t)
@@ -119,9 +119,9 @@ func TestAStoryIsToldByKeyboard(t *testing.T) {
 		listwatch.player.head === 1`)
 }
 
-// TestAStoryIsPlayedLiveAndTold plays two stories on the machine. A link alone does not start the machine; only the
-// viewer's next step does. Another visitor's page stays live. The second story's run lacks a beat, so the page replays
-// the recording instead.
+// TestAStoryIsPlayedLiveAndTold plays two stories on the machine. A link alone does not play a story; the viewer's next
+// step does. Another visitor's page stays live. The second story's run lacks a beat, so the page replays the recording
+// instead.
 func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

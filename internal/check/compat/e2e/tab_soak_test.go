@@ -25,16 +25,16 @@ import (
 
 const (
 	soak = 10 * time.Minute
-	// fills is the most bytes by which the renderer may grow after the demo's first minute: a fortieth of its size. The
-	// log and the page's tape are full after four minutes: two megabytes in Go with its garbage, half of one in the
-	// page. Chromium's layout heap keeps partly filled pages: three. We saw 5 in all, 8 on a busy machine; readings
-	// differ by two from one minute to the next.
+	// fills is the maximum number of bytes by which the renderer may grow after the demo's first minute, about a
+	// fortieth of its size. The log and the page's tape fill in four minutes, with 2 MB in Go and 0.5 MB in the page.
+	// Chromium's layout heap keeps 3 MB of partly filled pages. We saw 5 MB in all, and 8 MB on a busy machine.
+	// Readings differ by 2 MB from one minute to the next.
 	fills = 10 << 20
 )
 
 // TestATabStaysSmall runs the demo in a tab for ten minutes, then a hundred changes a second for one minute. The
-// renderer grows by no more than fills, the page can show every moment from its oldest on, Go's heap keeps to its
-// limit, and the log loses no record and breaks no rule.
+// renderer may grow by fills at most, the page must show its oldest moment, Go's heap must keep to goMemory, and the
+// log must lose no record and break no rule.
 func TestATabStaysSmall(t *testing.T) {
 	alone(t)
 	p := openPage(t, "about:blank")
@@ -69,8 +69,8 @@ func TestATabStaysSmall(t *testing.T) {
 
 var resident = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
 
-// renderer returns the resident memory, in bytes, of the largest renderer process, which has the page and its Worker:
-// the least of some readings after collecting the garbage of both and dropping the browser's caches.
+// renderer returns the resident memory, in bytes, of the largest renderer process, which has the page and its Worker.
+// It takes five readings, each after a garbage collection of both, and returns the smallest.
 func (p *page) renderer(t *testing.T) int {
 	t.Helper()
 	least := math.MaxInt

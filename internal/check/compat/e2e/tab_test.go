@@ -20,9 +20,9 @@ import (
 	"listwatch/internal/check/require"
 )
 
-const goMemory = 96 << 20 // bytes: cmd/tab's limit
+const goMemory = 96 << 20 // cmd/tab's memory limit, in bytes
 
-// site writes what `make site` writes, with the machine that `make tab` has built, and returns the folder.
+// site writes the pages of `make site` and the machine that `make tab` has built, and returns the folder.
 func site(t *testing.T) string {
 	t.Helper()
 	dir, built := t.TempDir(), "../../../../bin/tab/"
@@ -48,8 +48,8 @@ func served(t *testing.T, dir string) string {
 	return server.URL
 }
 
-// ours gives the tests access to the machine's Worker as machine. Messages can block the Worker for some ms, or collect
-// its garbage.
+// ours makes the machine's Worker the global variable machine. A message with stall blocks the Worker for that many ms,
+// and one with collect collects the Worker's garbage.
 const ours = `{
 	const [Own, Text] = [Worker, Blob];
 	const stall = 'addEventListener("message", ({ data }) => { const end = performance.now() + (data?.stall ?? 0);' +
@@ -60,7 +60,7 @@ const ours = `{
 	Worker = class extends Own { constructor(url) { super(url); globalThis.machine = this; } };
 }`
 
-// runs presses the button that runs the machine and waits for its page.
+// runs presses the button that runs the machine and waits until the machine's page shows a moving pod.
 func (p *page) runs(t *testing.T, base string) {
 	t.Helper()
 	p.do(t, before(ours), chromedp.Navigate(base+"/index.html"))
@@ -76,8 +76,8 @@ func (p *page) runs(t *testing.T, base string) {
 	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
 }
 
-// arrives waits until the page of the machine in its tab has replaced the previous page. Evaluations fail while that
-// page unloads.
+// arrives waits until the machine's page has replaced the previous page. Evaluations fail while the previous page
+// unloads.
 func (p *page) arrives(t *testing.T) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -89,8 +89,8 @@ func (p *page) arrives(t *testing.T) {
 	})
 }
 
-// TestAMachineRunsInATab uses a machine in a tab, from a web server and from a folder, as the page uses a program: the
-// tour (from the folder on a phone), the console, hold and step. From the web server it plays a story, too.
+// TestAMachineRunsInATab uses a machine in a tab, from a web server and from a folder: the tour, the console, hold and
+// step. The page from the folder is on a phone for the tour. The page from the web server also plays a story.
 func TestAMachineRunsInATab(t *testing.T) {
 	t.Parallel()
 	dir := site(t)
@@ -117,7 +117,7 @@ func TestAMachineRunsInATab(t *testing.T) {
 	}
 }
 
-// tourInTab takes the whole tour, which the machine in the tab plays.
+// tourInTab goes through the whole tour, which the machine in the tab must play.
 func (p *page) tourInTab(t *testing.T) {
 	t.Helper()
 	p.click(t, "#tour-start")
@@ -127,7 +127,7 @@ func (p *page) tourInTab(t *testing.T) {
 	p.until(t, `!document.body.dataset.story`)
 }
 
-// holdsInTab holds the world and moves it on by a key.
+// holdsInTab holds the world, steps by a key, and releases the world.
 func (p *page) holdsInTab(t *testing.T) {
 	t.Helper()
 	p.run(t, asks("POST", "/viz/hold", `{"do":"hold","unattended":"10m"}`))
@@ -196,16 +196,16 @@ func TestATabHasALife(t *testing.T) {
 	p.run(t, `machine.postMessage(null)`)
 	p.until(t, `$("#run").checkVisibility() && $text("#run").includes("has ended")`)
 	p.mu.Lock()
-	p.complaints = nil // Go logs its own end
+	p.complaints = nil // Go logs an error when it exits
 	p.mu.Unlock()
 	p.click(t, "#run button")
 	p.arrives(t)
 	p.until(t, `$("#run").hidden`)
 }
 
-// TestAReaderInATabThatReadsNothingIsEvicted opens a watch from the page and leaves its answer unread. The page
-// receives no more than it has granted room for, the server closes the watch, and Go keeps to its memory limit while
-// the changes go on.
+// TestAReaderInATabThatReadsNothingIsEvicted opens a watch from the page and leaves the response unread. The page must
+// receive no more bytes than it has granted, the server must close the watch, and Go must keep to its memory limit
+// while the changes go on.
 func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
 	t.Parallel()
 	p := openPage(t, "about:blank")
@@ -230,7 +230,7 @@ func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
 	}
 }
 
-// passes lets time pass in the page.
+// passes waits for d by the page's timers.
 func (p *page) passes(t *testing.T, d time.Duration) {
 	t.Helper()
 	for once := time.Duration(0); d > 0; d -= once {
@@ -239,7 +239,7 @@ func (p *page) passes(t *testing.T, d time.Duration) {
 	}
 }
 
-// heap returns how many bytes Go keeps in the tab: four fifths of the heap size at which it collects again.
+// heap returns the bytes of Go's heap in the tab: four fifths of the size at which Go collects garbage again.
 func (p *page) heap(t *testing.T) int {
 	t.Helper()
 	return evaluate[int](t, p, `(async () => {

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// replays waits until the page has the whole recording.
+// replays waits until the page replays a recording and has its last record.
 func (p *page) replays(t *testing.T, records []probe.Record) {
 	t.Helper()
 	last := records[len(records)-1].Seq
@@ -34,7 +34,7 @@ func writeRecording(t *testing.T, records []probe.Record) (name string) {
 	return file.Name()
 }
 
-// reel is a recording that a test writes record by record: changes of the pod default/a, one every millisecond.
+// reel is a recording that a test writes record by record. Its records are one millisecond apart.
 type reel []probe.Record
 
 func (r *reel) add(point probe.Point, subject string, rv int, args ...int) {
@@ -54,7 +54,7 @@ func startViz(t testing.TB, flags ...string) *viz {
 	return &viz{program.StartViz(t, flags...)}
 }
 
-// still starts a program without a demo and controllers, and opens its stage, live.
+// still starts a program without a demo and controllers, opens its page and waits until the page is live.
 func still(t testing.TB) (*viz, *page) {
 	t.Helper()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -63,7 +63,7 @@ func still(t testing.TB) (*viz, *page) {
 	return v, p
 }
 
-// live waits until the page's feed is open and the page shows the newest record at the time of the call. The server
+// live waits until the page's feed is open and the page shows the record that is the newest at the call. The server
 // renders the page's first attributes, so these alone do not prove that the page's script runs.
 func (p *page) live(t testing.TB, v *viz) {
 	t.Helper()
@@ -88,7 +88,7 @@ func (v *viz) createPod(t testing.TB, name string) {
 	require.True(t, response.StatusCode == http.StatusCreated, "create %s: %s", name, response.Status)
 }
 
-// post sends one of the page's commands.
+// post sends body as JSON to one of the page's URLs.
 func post(b testing.TB, url string, body any) {
 	b.Helper()
 	data := require.Value(json.Marshal(body))(b)

@@ -18,14 +18,14 @@ import (
 const early = `$$(".station:not(.reached)").map((el) => el.querySelector(".title"))
 	.filter((el) => el.checkVisibility({ visibilityProperty: true })).map((el) => el.textContent)`
 
-// TestTheTourLeadsOneChangeByKeyboard walks through the whole tour on a running program, which plays it. The stage
-// names no station before its beat. internal/play tests that the demo rests meanwhile, and that the tour's changes are
-// undone.
+// TestTheTourLeadsOneChangeByKeyboard walks through the whole tour, which a running program plays. The stage must name
+// no station before its beat. internal/play tests that the demo pauses during the tour and that the program undoes the
+// tour's changes.
 func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
 	p := openPage(t, "about:blank")
-	p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL)) // a first visit, with the tour not switched off
+	p.do(t, looks[0].wear(1), chromedp.Navigate(v.URL)) // a first visit, which offers the tour
 	p.until(t, `document.documentElement.dataset.first === "asks" && document.activeElement.id === "tour-start"`)
 	p.press(t, kb.Enter)
 	for beat := 1; beat <= 12; beat++ {
@@ -46,8 +46,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	p.until(t, `!document.body.dataset.story && listwatch.player.mode === "live"`)
 }
 
-// TestTheSecondVisitorIsToldTheTourFromTheRecording opens the tour twice. The machine plays one story at a time, and
-// the page must report that.
+// TestTheSecondVisitorIsToldTheTourFromTheRecording opens the tour twice. The machine plays one story at a time, so the
+// second page must replay the recording and give the reason.
 func TestTheSecondVisitorIsToldTheTourFromTheRecording(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

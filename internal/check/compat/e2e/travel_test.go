@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// travelling looks at every frame for the given number of ms of the stage's clock. It returns impossible pictures of
-// the travelling change, how long each hop took, and how long each change was on its way.
+// travelling looks at every frame for the given number of ms of the stage's clock. It returns the faults of the
+// pictures, the numbers of frames and of frames that move, and the durations of hops and of whole ways.
 const travelling = `((lasts) => new Promise((done) => {
 	const { player, picture } = listwatch;
 	const began = player.clock;
@@ -70,7 +70,7 @@ type travel struct {
 	Hops, Ways    []float64 // ms of the stage's clock
 }
 
-// judge checks what must hold wherever one change travels.
+// judge fails the test for each fault, for hops under 40 ms, and if too little moved.
 func (s travel) judge(t *testing.T, where string) {
 	t.Helper()
 	for _, wrong := range s.Wrong {
@@ -84,8 +84,8 @@ func (s travel) judge(t *testing.T, where string) {
 	t.Logf("%s: %d frames, %d hops, ways %.0f ms", where, s.Frames, len(s.Hops), s.Ways)
 }
 
-// TestOneChangeTravels looks at every frame of a change that travels alone, of ten at once, of a replay, a story and a
-// figure of the book. Only one change moves at a time, the stage draws nothing twice, and no hop is too short to see.
+// TestOneChangeTravels looks at every frame of one change alone, ten at once, a replay, a story and a figure of the
+// book. Only one change may move at a time, the stage may draw nothing twice, and no hop may be too short to see.
 func TestOneChangeTravels(t *testing.T) {
 	t.Parallel()
 	alone(t)
@@ -106,7 +106,7 @@ func TestOneChangeTravels(t *testing.T) {
 	}); })()`
 	burst := watch(14000, tenAtOnce)
 	burst.judge(t, "ten at once")
-	// The viewer made all ten changes, of which the page sums up all after the fifth.
+	// The viewer made all ten changes. The page sums up the changes after the fifth.
 	assert.True(t, len(burst.Ways) == 5, "of ten changes %d travelled", len(burst.Ways))
 	p.is(t, "5", "changes that are summed", `listwatch.player.own.summed.size`)
 	p.run(t, `listwatch.follow.clear(), void fetch("/api/v1/namespaces/default/pods/p3", { method: "DELETE" })`)
@@ -136,13 +136,13 @@ func TestOneChangeTravels(t *testing.T) {
 		look();
 	})`)
 	p.run(t, `await listwatch.player.live()`)
-	p.until(t, `listwatch.player.clock > 34000`) // the stage no longer hurries because of the earlier changes
+	p.until(t, `listwatch.player.clock > 34000`) // by then the stage no longer hurries because of the earlier changes
 	one := watch(10_000, `$("#create-pod").click()`)
 	one.judge(t, "live")
 	assert.True(t, len(one.Ways) == 1 && one.Ways[0] >= 3000 && one.Ways[0] <= 9000,
 		"the viewer's change was on its way for %.0f ms, want 3 to 9 s: its sentences are read", one.Ways)
 
-	// At three changes a second, some travel the whole way; the others wait, or land without a token.
+	// At three changes a second, some changes travel the whole way. The rest wait, or arrive without a token.
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "3"})
 	p.until(t, `$picture().pile > 0`)
 	some := watch(8000, "1")
@@ -172,8 +172,8 @@ func TestOneChangeTravels(t *testing.T) {
 	watch(8000, "1").judge(t, "story")
 }
 
-// standing stops at each record that moves a change on. It returns illegible tokens: a token in a queue that does not
-// count it, and a name that covers another name or a text.
+// standing stops at each record that moves a change on. It returns the tokens in a queue that does not count them, and
+// the names that cover another name or a text.
 const standing = `(async () => {
 	const { motion, player, stage: { scene, planner } } = listwatch;
 	const frame = () => new Promise(requestAnimationFrame);
@@ -201,7 +201,7 @@ const standing = `(async () => {
 	return named < 50 ? [named + " names were seen"] : wrong;
 })()`
 
-// TestWhatStandsCanBeRead stops at every step of one pod's life.
+// TestWhatStandsCanBeRead runs standing on the recording of one pod's life.
 func TestWhatStandsCanBeRead(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -16,13 +16,13 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// refused are content types that the real server accepts or returns, and ours does not.
+// refused lists content types that the real server accepts or returns and ours does not.
 var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq",
 	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 
 // TestTheDocumentsAreThoseOfAKubeAPIServer compares the documents in which internal/server/apiserver describes its API
-// with the real server's, limited to the paths and forms that we serve. -update writes the documents, as a new kind
-// requires.
+// with the real server's, limited to the paths and forms that we serve. A new kind requires -update, which writes the
+// documents.
 func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
 	kubectl := program.KubectlFor(t, &program.Viz{URL: flags[1]})
@@ -102,7 +102,7 @@ func trimmed(t *testing.T, document, version string) []byte {
 	return written
 }
 
-// TestKeptKindsAreThoseOfAKubeAPIServer plays a session on a real kube-apiserver.
+// TestKeptKindsAreThoseOfAKubeAPIServer plays the session apps on a real kube-apiserver.
 func TestKeptKindsAreThoseOfAKubeAPIServer(t *testing.T) {
 	flags := program.StartKubeAPIServer(t, program.StartEtcd(t))
 	playFile(t, "testdata/apps.txtar", "", program.StartKubectlProxy(t, flags), false)

@@ -82,7 +82,7 @@ func handle(ctx context.Context, informer cache.SharedIndexInformer, handler cac
 		return errors.Join(ctx.Err(), cache.ShutDownEventHandler(informer, registration))
 	}
 	<-ctx.Done()
-	return cache.ShutDownEventHandler(informer, registration) // a call from the handler would wait for itself
+	return cache.ShutDownEventHandler(informer, registration) // waits for running calls, so a handler would deadlock
 }
 
 // follow lists pods, and then reports each change; after a 410 it lists again.
