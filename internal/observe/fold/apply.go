@@ -139,8 +139,8 @@ func (r *Resource) crowd(rec *probe.Record) {
 }
 
 // subjectOf returns the subject of the record, or nil if it has none. A point of a queue always has a subject, though
-// its name may be "". A late record moves no queue of a subject that has closed. Only after a gap, in which the log may
-// have lost the opening, does a send create its subject.
+// its name may be "". A late record moves no queue of a subject that has closed. After a gap the log may have lost the
+// opening: only then does a send create its subject.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// keyframeSpacing is the least time between two keyframes, on the log's clock, unless far more records than usual
-// arrive in it. Writing a state costs as much as folding a thousand records, and more with a thousand watchers.
+// keyframeSpacing is the minimum time between two keyframes, on the log's clock; [crowd] allows exceptions. Writing a
+// state costs as much as folding a thousand records, and more with a thousand watchers.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd is the most records between two keyframes when records arrive too fast, as a multiple of the usual number.
+// crowd times the usual number is the maximum number of records between two keyframes when records arrive too fast.
 const crowd = 8
 
 // maxKeyframes limits the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
@@ -34,7 +34,7 @@ type Keyframes struct {
 	last   int64      // T of the newest frame
 }
 
-// NewKeyframes returns an empty list that keeps about one picture in that many records; 0 means 1.
+// NewKeyframes returns an empty list. every is the usual number of records between two pictures; 0 means 1.
 func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
 
 // Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the

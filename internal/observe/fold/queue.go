@@ -2,7 +2,7 @@ package fold
 
 // transfer counts one Send or Recv of a channel. The two sides report without a common lock, so the k-th receive may be
 // folded before the k-th send; the later record settles the pair, so no token appears twice. A send beyond the capacity
-// proves that the receiver has taken one, although that record is still to come.
+// proves a receive whose record is still to come.
 func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	q.Cap = capacity
 	if send {

@@ -12,7 +12,7 @@ import (
 
 // The picture's limits on lists that could grow without end. Its counters are exact nevertheless.
 const (
-	// MaxRows is the most rows of a shelf.
+	// MaxRows is the maximum number of rows of a shelf.
 	MaxRows = 24
 
 	maxTokens = 32  // tokens of a queue: the page draws a pipe of up to this size slot by slot
@@ -54,7 +54,7 @@ func (s *State) Names(names *probe.Names) {
 
 // Station is the picture of a station as a whole.
 type Station struct {
-	Count uint64           `json:"count"`     // records about it
+	Count uint64           `json:"count"`     // number of records about the station
 	RV    uint64           `json:"rv,string"` // the last RV that was not zero
 	Vars  map[string]int64 `json:"vars"`      // by arg name, without the len and cap of queues
 	Last  Last             `json:"last"`      // the newest record
@@ -83,8 +83,8 @@ type Subject struct {
 	Counts map[string]uint64      `json:"counts"` // reports about the subject, by point
 	Queues map[string]*Queue      `json:"queues"`
 	Last   Last                   `json:"last"`
-	// Fill is how full a watcher's channels are, from 1 (empty) to 101, if the log does not have all its moments; the
-	// fuller channel counts. 0: Queues has the exact lengths.
+	// Fill is the level of a watcher's fuller channel, from 1 (empty) to 101, if the log lacks some of the watcher's
+	// moments. 0: Queues has the exact lengths.
 	Fill int64 `json:"fill,omitempty"`
 }
 
@@ -174,7 +174,7 @@ func newSubject(kind string, opened uint64) *Subject {
 	return subject
 }
 
-// MaxNumber is the largest number in a record or a picture: the page's numbers are exact up to it.
+// MaxNumber is the largest number in a record or a picture: the page's numbers are exact up to this value.
 const MaxNumber = 1 << 53
 
 // Clone returns a state that shares nothing with s.
@@ -254,15 +254,15 @@ func (r *Resource) trim() {
 // Limits on a picture that comes from a file. The program's own pictures stay far below them: its limit of a thousand
 // clients makes some five thousand parts. The page has the same numbers (viz/log/recording.js).
 const (
-	// MaxResources is the most resources of a picture.
+	// MaxResources is the maximum number of resources in a picture.
 	MaxResources = 512
-	// MaxParts is the most subjects, shelves and waits of all resources together.
+	// MaxParts is the maximum number of subjects, shelves and waits of all resources together.
 	MaxParts = 50_000
 
-	maxValues = 2_000_000 // values in the JSON form of a picture: a part has some eighty
+	maxValues = 2_000_000 // values in the JSON form of a picture: a part has about eighty values
 )
 
-// Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. It takes as
+// Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. Fits takes as
 // long as folding some hundred records.
 func (s *State) Fits() error {
 	if n := len(s.Resources); n > MaxResources {

@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// waitsNow returns how many waits have begun and not ended, by point and subject.
+// waitsNow returns the number of waits that have begun and not ended, by point and subject.
 func waitsNow(records []probe.Record) map[string]int {
 	now := map[string]int{}
 	for key, waits := range folded(records).Resources["pods"].Waits {

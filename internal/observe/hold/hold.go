@@ -96,7 +96,7 @@ func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 
 // Release resumes the world, and returns the clock to its state before the hold. Gates at single stations stay closed,
 // because the viewer closed them to see their effect on the running world. If the world is not held, Release opens
-// them.
+// those gates.
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,8 +171,7 @@ func (w *World) setClockLocked() {
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
 }
 
-// Attend counts a page that is open, and whose viewer can therefore resume the world. The page calls leave once, when
-// it closes.
+// Attend counts an open page, whose viewer can resume the world. The page calls leave once, when it closes.
 func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +210,7 @@ func (w *World) look() {
 	}
 }
 
-// forsaken opens the gate if no page has been open for long enough, and returns a sentence about that, otherwise "".
+// forsaken opens the gate if no page has been open for too long. It returns the reason, or "" if it did nothing.
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -264,7 +263,7 @@ type Clock struct {
 	Next []worldclock.Due `json:"next"` // the next timers
 }
 
-// shownTimers is the most timers that a status lists.
+// shownTimers is the maximum number of timers in a status.
 const shownTimers = 5
 
 // Status returns the present state.
@@ -282,17 +281,17 @@ func (w *World) Status() Status {
 	return s
 }
 
-// Usual reports whether the world is untouched: nothing is held, and its clock runs like the wall clock.
+// Usual reports whether nothing is held, the clock runs like the wall clock, and the watchdog has resumed nothing.
 func (s *Status) Usual() bool {
 	return !s.Held && len(s.Gates) == 0 && !s.Clock.Paused && s.Clock.Speed == 1 && s.LetGo == ""
 }
 
 const (
-	walkRounds = 400                   // the most goroutines that a walk may release: a queue may hold many changes
+	walkRounds = 400                   // maximum number of goroutines that a walk releases: a queue may hold many changes
 	walkTick   = 10 * time.Millisecond // the pause between two looks at the world
-	walkLooks  = 20                    // the most looks while another goroutine is in front of the object
-	walkGrace  = 4                     // the most looks after that goroutine has moved: the object may then move, too
-	walkWait   = 400                   // the most looks while no goroutine is in front of the object
+	walkLooks  = 20                    // maximum number of looks while another goroutine is in front of the object
+	walkGrace  = 4                     // maximum number of looks after that goroutine has moved: the object may follow
+	walkWait   = 400                   // maximum number of looks while no goroutine is in front of the object
 	walkRecent = 4000                  // records that the walk searches for its object
 )
 
@@ -384,7 +383,7 @@ func (w *walk) inFront(status *Status) (first *probe.Waiting) {
 	return first
 }
 
-// onPath returns the point's place on the path, itself a point: the cache's own reflector comes before the ring.
+// onPath returns the point that marks a point's place on the path: RingAppend for events of the cache's own reflector.
 func onPath(point probe.Point, subject string) probe.Point {
 	if subject == "cacher" && point == probe.ReflectorReceived {
 		return probe.RingAppend

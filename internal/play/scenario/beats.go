@@ -208,7 +208,7 @@ func (m rest) String() string {
 	return strings.Join(all, ", and ")
 }
 
-// in returns the record at which the beat that begins after record from rests, or nil if there is none yet.
+// in returns the record at which a beat rests, or nil if there is none yet. The beat begins after record from.
 func (m rest) in(f *facts, records []probe.Record, from uint64) (last *probe.Record) {
 	if len(m) == 1 {
 		return m[0].in(f, records, from)

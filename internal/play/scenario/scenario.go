@@ -21,16 +21,16 @@ type Story struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
 	Symptom string `json:"symptom"` // the problem at work; one incident a line
-	Search  string `json:"search"`  // the words that people search for, which are the title of the story's page
-	Chapter string `json:"chapter"` // folder of the chapter that explains it: "06-cacher"
+	Search  string `json:"search"`  // the title of the story's page: words that people search for
+	Chapter string `json:"chapter"` // folder of the chapter about the symptom: "06-cacher"
 	// Upstream's discussions, separated by spaces: "kubernetes/kubernetes#125123"; "": none.
 	Thread string   `json:"thread"`
 	Beats  []Beat   `json:"beats"`         // four to seven
 	Was    []string `json:"was,omitempty"` // ids of former stories with these incidents; their addresses lead here
 	Group  string   `json:"group"`         // one of [Groups]
 	Means  string   `json:"means"`         // the lesson for operators, shown at the end
-	// Pod is the name of the story's pod a, which controllers then schedule and run; "": its name is the story's id and
-	// the letter, like other pods' names, and no controller acts on it.
+	// Pod is the name of the story's pod a. Controllers then schedule and run that pod. "": no controller acts on pod
+	// a, and its name is the story's id and the letter, like other pods' names.
 	Pod string `json:"pod,omitempty"`
 	// Unfolds makes the stage show a station's name only after a beat has looked at the station.
 	Unfolds bool `json:"unfolds,omitempty"`

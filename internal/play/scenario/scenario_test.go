@@ -208,7 +208,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 }
 
 // TestAStoryWaitsForAReflectorThatWasOftenCutOff plays a story again and again, without pauses, until the reflector's
-// delay is the longest.
+// delay has reached its maximum.
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
 		for range 20 {

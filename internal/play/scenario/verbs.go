@@ -57,7 +57,7 @@ var verbs = map[string]verb{
 	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in the queue's order
 	// N: opens N watches at the registry, each for the pods of one node; returns the number of watchers of pods
 	"watchers": watchers,
-	"kubelets": kubelets, // N M: starts N clients with such watches, M of them without bookmarks
+	"kubelets": kubelets, // N M: starts N clients that watch one node each, M of them without bookmarks
 
 	"turn":    turn,    // KNOB (TARGET|-) (VALUE)
 	"operate": operate, // see Operator
@@ -95,7 +95,7 @@ func newArgs(name string, all []string) *args {
 	return a
 }
 
-// word returns the n-th word that is no NAME=VALUE; "": there is none.
+// word returns the n-th word that is not NAME=VALUE, or "" if there is none.
 func (a *args) word(n int) string {
 	if n < len(a.words) {
 		return a.words[n]
@@ -243,7 +243,7 @@ func change(s *runner, a *args) (answer, error) {
 	return answer{value: last}, err
 }
 
-// widest is the most changes that fill makes to a pod.
+// widest is the maximum number of changes that fill makes to a pod.
 const widest = 60
 
 func fill(s *runner, a *args) (answer, error) {
