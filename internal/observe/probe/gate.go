@@ -20,10 +20,10 @@ import (
 //	sender      ──●──►  queue   ──●──►  queue [##########]  10/10           ──●┃
 //	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
-// There are two ways to close it. [Gate.Hold] closes it for the whole world: every goroutine stops at its next point.
-// [Gate.Close] closes it for one station, or one subject there: it stops only goroutines that take from a queue or act
-// at the station. A goroutine that fills the station's queue belongs to the station before: the full queue stops it,
-// not the gate.
+// There are two ways to close the gate. [Gate.Hold] closes it for the whole world: every goroutine stops at its next
+// point. [Gate.Close] closes it for one station, or one subject there: it stops only goroutines that take from a queue
+// or act at the station. A goroutine that fills the station's queue belongs to the station before: the full queue stops
+// it, not the gate.
 //
 // The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), begins a wait, or passes
 // for another reason ([Info].Passes). It does not hold requests that only read: a reader is not part of the held world.

@@ -366,8 +366,8 @@ func TestTheCrowdIsInTheOrderOfTheLog(t *testing.T) {
 	assert.True(t, seen > 0, "no record of the crowd")
 }
 
-// TestACrowdHasABound: if there are more watchers than a record has room for, it still has their number, and its text
-// is as long as the log allows.
+// TestACrowdHasABound: if there are more watchers than a record has room for, the record still has their number, and
+// the longest text that the log allows.
 func TestACrowdHasABound(t *testing.T) {
 	log, _ := quietLog()
 	for i := range MaxCrowd + 100 {

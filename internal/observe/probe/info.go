@@ -49,8 +49,8 @@ const (
 	// Open makes the subject appear; Close removes it with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
-	// Look sets the lengths of queues that do not report every moment: the queues of one subject, by args that have the
-	// queues' names, or those of all subjects, in a text. Only the log itself reports it.
+	// Look sets the lengths of queues that do not report every moment. For one subject, args with the queues' names
+	// have the lengths; for all subjects, a text has them. Only the log reports a Look.
 	Look Op = "look"
 	// Send and Recv move one token into and out of the queue of the subject. The two sides of a channel report them
 	// without a common lock, so the log may have a Recv before its Send: a channel holds max(0, sends-receives) tokens,
@@ -64,7 +64,7 @@ const (
 	Pop  Op = "pop"
 )
 
-// Wait is a reason for which a goroutine waits. A goroutine that waits for work is idle; any other wait blocks it.
+// Wait is the reason why a goroutine waits. A goroutine that waits for work is idle; any other wait blocks it.
 type Wait string
 
 // The waits.
@@ -86,7 +86,7 @@ type Info struct {
 	Name    string  `json:"name"`    // the name of the Go constant
 	Station Station `json:"station"` // the place on the path
 	Op      Op      `json:"op"`
-	Opens   string  `json:"opens,omitempty"` // for Open: the kind of subject: "watchchan", "watcher", "listener"
+	Opens   string  `json:"opens,omitempty"` // for Open: the kind of subject, such as "watcher"
 	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the queue's data-queue name
 	Args    Words   `json:"args"`            // names of the numbers: variables of the station (or of the subject)
 	Texts   Words   `json:"texts,omitempty"` // names of the texts
@@ -100,7 +100,7 @@ type Info struct {
 	Until   Words  `json:"until,omitempty"`   // if Waits: the points that end the wait
 	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine
 	Passes  string `json:"-"`                 // another reason why the gate never holds a goroutine here; "": none
-	Anomaly bool   `json:"anomaly,omitempty"` // the page always draws it singly
+	Anomaly bool   `json:"anomaly,omitempty"` // the page draws each such record singly
 	Routine bool   `json:"-"`                 // reported for every event at every watcher: a quiet lane leaves it out
 	Fact    string `json:"fact"`              // the fact that holds at this moment
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
@@ -259,7 +259,7 @@ func (i *Info) Has(name Field) bool {
 }
 
 // Anomaly reports whether the page always draws the record singly: its point is declared so, or the server makes a
-// client begin again, by the answer 410 or by an ERROR event in its stream.
+// client begin again, with status 410 or with an ERROR event in the client's stream.
 func (r *Record) Anomaly() bool {
 	switch r.Point {
 	case RequestAnswered:

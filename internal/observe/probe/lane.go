@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// LoudLanes is the number of lanes of a resource that are loud in the program without a viewer who looks at them.
+	// LoudLanes is the number of a resource's lanes that the program keeps loud when no viewer looks at them.
 	LoudLanes = 32
 	// MaxCrowd is the largest number of watchers that one [CrowdLookedAt] covers.
 	MaxCrowd = 5000
@@ -50,9 +50,9 @@ type lanes struct {
 	told   map[string]string  // by resource, the text of the last CrowdLookedAt; "" if the lanes have changed since
 }
 
-// LimitLoud makes all lanes quiet but three kinds: of each resource the n lanes that have been open longest, the lanes
-// of clients for whose user agent own returns true, and the n lanes at which a viewer has looked last ([Log.Look]).
-// While a gate is closed, all are loud. Call it before there are lanes; without it, or with n 0, all are loud.
+// LimitLoud makes lanes quiet, except three kinds: the n oldest open lanes of each resource, the lanes of clients whose
+// user agents own accepts, and the n lanes at which viewers have looked last ([Log.Look]). While a gate is closed, all
+// are loud. Call it before there are lanes; without it, or with n 0, all are loud.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
@@ -170,8 +170,8 @@ func (l *Log) LookAtCrowd() {
 	}
 }
 
-// fillLocked returns how many lanes of a resource are quiet, and a byte for each lane: 0 if the lane is loud, otherwise
-// how full the fuller one of its channels is, from 1 (empty) to 101.
+// fillLocked returns the number of a resource's quiet lanes, and a byte for each lane: 0 if the lane is loud, otherwise
+// the level of the lane's fuller channel, from 1 (empty) to 101.
 func (a *lanes) fillLocked(resource string) (quiet int, fill []byte) {
 	fill = make([]byte, min(len(a.open[resource]), MaxCrowd))
 	for i, ln := range a.open[resource] {

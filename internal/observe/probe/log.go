@@ -36,7 +36,7 @@ const DefaultLogSize = 1 << 16
 //
 // The log is a ring. A goroutine that reports holds the mutex only while it takes a number. Then it writes the record,
 // and at last the number, which marks the record as complete. A reader holds the mutex while it copies at most
-// [readBatch] records: no writer then gets a slot that it reads, and it waits for writers that already have one. No
+// [readBatch] records: no writer then gets a slot of this batch, and the reader waits for writers that have one. No
 // reader delays the pipeline for longer than some tens of microseconds.
 type Log struct {
 	// Set by NewLog, never changed.
@@ -59,7 +59,7 @@ type Log struct {
 
 const (
 	blockSize = 1024 // records in a block, a seventh of a megabyte: a log with few records takes little memory
-	readBatch = 1024 // the most records that a reader copies while it holds the lock
+	readBatch = 1024 // maximum number of records that a reader copies while it holds the lock
 )
 
 // NewLog returns an empty log that keeps the newest size records; size 0 means [DefaultLogSize].
@@ -92,8 +92,8 @@ func (l *Log) slotLocked(place uint64) *Record {
 	return &(*block)[place%blockSize]
 }
 
-// put appends a record and returns its number. t is the time at which the reporter read the clock; put raises it to the
-// previous record's time if it is earlier. put shortens the key; the caller has shortened the texts.
+// put appends a record and returns its number. t is the time at which the reporter read the clock; put raises t to the
+// previous record's time if t is earlier. put shortens the key; the caller has shortened the texts.
 func (l *Log) put(t time.Duration, point Point, resource, subject, typ string, texts Texts, key string,
 	rv uint64, args []int) uint64 {
 	r, seq, t := l.next(t)
@@ -135,7 +135,7 @@ func await(r *Record, seq uint64) {
 }
 
 // Replay appends a record of another run, with its time in that run. The first such record sets where the log's numbers
-// begin; each later one gets the next number, which is its own if the recording has no gap.
+// begin; each later one gets the next number, which equals r.Seq if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.mu.Lock()
 	if l.last == l.first-1 && r.Seq > 0 {
@@ -154,7 +154,7 @@ func (l *Log) Append(r Record) {
 // Gate returns the gate that holds the goroutines which report to this log.
 func (l *Log) Gate() *Gate { return &l.gate }
 
-// Size returns how many records the log keeps.
+// Size returns the maximum number of records in the log.
 func (l *Log) Size() int { return int(l.size) }
 
 // Last returns the sequence number of the newest record, or 0 if there is none.

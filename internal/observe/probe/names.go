@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxNames is the most watchers that have a name, including closed ones. The oldest names are dropped.
+// maxNames is the maximum number of watchers with a name, including closed ones. The oldest names are dropped.
 const maxNames = 8192
 
 // Names holds the names of the watchers' clients. All methods are safe for concurrent use.
@@ -30,12 +30,12 @@ func (n *Names) Note(r *Record) {
 	}
 }
 
-// Set keeps the name of a watcher's client, which calls itself agent on the wire.
+// Set keeps the name of a watcher's client, which it takes from the client's user agent.
 func (n *Names) Set(resource, watcher, agent string) {
 	n.of.Add([2]string{resource, watcher}, strings.Clone(AgentOf(agent)))
 }
 
-// Called returns the name of a record's subject: for a watcher its client's name, if that is known.
+// Called returns the name of the client of a record's watcher, or else the record's subject.
 func (n *Names) Called(r *Record) string {
 	name, _ := n.of.Get([2]string{r.Resource, r.Subject})
 	known, _ := name.(string)
@@ -61,7 +61,7 @@ func AgentOf(agent string) string {
 // string, and == compares two records.
 type Texts string
 
-// maxTexts is the most texts of a record.
+// maxTexts is the maximum number of texts in a record.
 const maxTexts = 8
 
 // NewTexts returns texts by their names. It shortens each, see [Bound], and leaves out empty ones.
@@ -120,7 +120,7 @@ func (t Texts) Get(name Field) string {
 	return ""
 }
 
-// With returns the texts after change has changed each.
+// With returns the texts, each replaced by the result of change.
 func (t Texts) With(change func(name Field, text string) string) Texts {
 	byName := map[string]string{}
 	for name, text := range t.All() {

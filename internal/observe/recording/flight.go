@@ -110,7 +110,7 @@ func (f *Flight) due() (first trigger) {
 	return first
 }
 
-// reason describes ERROR frames, evicted watchers, watch errors and failed requests. For other records it returns "".
+// reason describes ERROR frames, evicted watchers, watch errors and 410 responses. For other records it returns "".
 func (f *Flight) reason(r *probe.Record) string {
 	switch point := r.Point; {
 	case point == probe.FrameWritten && r.Anomaly(): // an ERROR event, as after 410
