@@ -287,8 +287,8 @@ func (s *Status) Usual() bool {
 }
 
 const (
-	walkRounds = 400                   // maximum number of goroutines that a walk releases: a queue may hold many changes
-	walkTick   = 10 * time.Millisecond // maximum number of goroutines that a walk releases: queues may be long
+	walkRounds = 400                   // maximum number of goroutines that a walk releases: queues may be long
+	walkTick   = 10 * time.Millisecond // the pause between two looks at the world
 	walkLooks  = 20                    // maximum number of looks while another goroutine is in front of the object
 	walkGrace  = 4                     // maximum number of looks after that goroutine has moved: the object may follow
 	walkWait   = 400                   // maximum number of looks while no goroutine is in front of the object

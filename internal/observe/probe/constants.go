@@ -215,7 +215,7 @@ const (
 	// Reconciled: the controller has acted, or has found nothing to do. Args: wrote. Texts: did.
 	Reconciled
 
-	declared // is how many there are
+	declared // the number of points
 )
 
 // The names of texts.

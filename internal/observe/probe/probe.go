@@ -12,7 +12,7 @@
 // # Concurrency
 //
 // A [Probe] is immutable and may be used from any goroutine. A nil *Probe is legal everywhere and does nothing. The
-// order of the [Log] is the order of the calls of At. Two goroutines that meet at a channel may call it in either
+// order of the [Log] is the order of the calls of At. Two goroutines that meet at a channel may call At in either
 // order: the log may have a receive before its send. Moments declared as Locked are reported under the lock that orders
 // them, so their order is the order of the facts.
 package probe
@@ -100,9 +100,9 @@ func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args .
 // The limits on strings that a client chose. The log copies a longer string up to its limit, so that the rest can be
 // freed: a request line may have a megabyte, and the log holds 65,536 records.
 const (
-	// MaxText is the most runes of a text that the log keeps. The page shows no more.
+	// MaxText is the maximum number of runes of a text in the log. The page shows no more.
 	MaxText = 240
-	// MaxKey is the most bytes of a key that the log keeps. A namespace has at most 63 bytes and a name 253, so no
+	// MaxKey is the maximum number of bytes of a key in the log. A namespace has at most 63 bytes and a name 253, so no
 	// stored object has a longer key, and cutting never makes two objects one.
 	MaxKey = 512
 )

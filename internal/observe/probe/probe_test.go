@@ -292,7 +292,7 @@ func TestConstantsAreFresh(t *testing.T) {
 		}
 		want += comment(doc) + "\t" + info.Name + map[bool]string{true: " Point = iota"}[point == 0] + "\n"
 	}
-	want += "\n\tdeclared // is how many there are\n)\n\n// The names of texts.\nconst (\n"
+	want += "\n\tdeclared // the number of points\n)\n\n// The names of texts.\nconst (\n"
 	names := map[string]bool{}
 	for _, point := range points {
 		for _, name := range point.Texts.List() {

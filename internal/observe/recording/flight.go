@@ -20,14 +20,13 @@ import (
 
 const (
 	flightWindow = 30 * time.Second // the time before the fault that a file covers
-	flightAfter  = 2 * time.Second  // the time after it
+	flightAfter  = 2 * time.Second  // the time after the fault that a file covers
 	flightRest   = 30 * time.Second // the pause between two files, so that a lasting fault makes one file
-	maxFlights   = 20               // the most files that one recorder writes
+	maxFlights   = 20               // maximum number of files that one recorder writes
 )
 
 // Flight is the flight recorder: it watches the log and, when something goes wrong, saves the last half minute to a
-// file. Three events count as wrong: the server closes a watcher that does not keep up, the server answers 410 because
-// history no longer has a version, or the rules find one of the ten promises broken.
+// file. It reacts to an evicted watcher, an error in a watch, a 410 response, and a breach of the rules.
 type Flight struct {
 	// Set by its maker, never changed.
 	Log      *probe.Log
@@ -37,7 +36,7 @@ type Flight struct {
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Breaches returns the breaches found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach
-	// Say is called with one line about every file. If no file can be written, it is called with that once, until
+	// Say is called with one line about every file. If no file can be written, Say is called with the error once, until
 	// writing works again.
 	Say func(line string)
 

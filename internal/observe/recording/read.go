@@ -60,9 +60,9 @@ func Begins(file io.Reader) bool {
 	return err == nil && string(head) == beginning
 }
 
-// Read reads a whole recording, until ctx is done. It returns an error for a file that is no recording, is truncated,
-// is impossible (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or is too large to show,
-// in bytes, in records, or in its picture at any moment.
+// Read reads a whole recording, until ctx is done. It returns an error for a file that is not a recording, is
+// truncated, is impossible (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or is too
+// large to show, in bytes, in records, or in its picture at any moment.
 func Read(ctx context.Context, in io.Reader) (*Recording, error) {
 	return limits{maxBytes, maxRecords}.read(ctx, in)
 }

@@ -42,7 +42,7 @@ type Header struct {
 	Format   string    `json:"format"` // "listwatch recording"
 	Version  int       `json:"version"`
 	Started  time.Time `json:"started"`            // the beginning of the recording, in UTC
-	Reason   string    `json:"reason,omitempty"`   // the reason for the recording, unless it is -record
+	Reason   string    `json:"reason,omitempty"`   // the fault that caused the recording; "" for -record
 	Revision string    `json:"revision,omitempty"` // the source's version, if the build contains it
 	// Table maps each point's name to the names of its args. A reader that has other points or another order of args
 	// uses it to arrange the args. nil: the reader's own table applies.
@@ -56,7 +56,7 @@ type Header struct {
 // Texts are a header's texts, by name.
 type Texts map[string]string
 
-// maxTexts is the most bytes of the JSON of a header's Texts.
+// maxTexts is the maximum number of bytes in the JSON form of a header's Texts.
 const maxTexts = 1 << 16
 
 // UnmarshalJSON implements [json.Unmarshaler].

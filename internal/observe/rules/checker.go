@@ -69,7 +69,7 @@ func (b Breach) String() string {
 // Checker applies every rule to every resource.
 type Checker struct {
 	seq       uint64 // the newest record
-	gap       bool   // whether records before it are missing
+	gap       bool   // whether records before seq are missing
 	resources map[string][]checking
 }
 
@@ -119,8 +119,8 @@ const (
 	deleted  = "DELETED"
 	bookmark = "BOOKMARK"
 
-	// maxRemembered is the most objects, or versions, that a rule remembers of one watcher, store or client. When it
-	// has that many, it forgets them all, and reports no breach that depends on them.
+	// maxRemembered is the maximum number of objects, or versions, that a rule remembers of one watcher, store or
+	// client. At this number the rule forgets them all, and reports no breach that depends on them.
 	maxRemembered = 1 << 15
 )
 
@@ -131,7 +131,7 @@ func object(r *probe.Record) string {
 
 const (
 	monitorPeriod = 100 * time.Millisecond // the pause between two looks at the log
-	maxBreaches   = 100                    // how many breaches are kept: the newest of all rules together
+	maxBreaches   = 100                    // maximum number of breaches that the monitor keeps: the newest of all rules
 )
 
 // Monitor checks the rules on a log while it grows. Its memory is bounded: the checkers forget records when they have
@@ -143,8 +143,8 @@ type Monitor struct {
 
 	mu       sync.Mutex // guards the fields below; taken before the log's own lock
 	checker  *Checker
-	checked  uint64 // records that it has checked
-	missed   uint64 // records that had left the log before it could check them
+	checked  uint64 // number of checked records
+	missed   uint64 // number of records that had left the log before their check
 	counts   map[int]int
 	breaches []Breach
 }

@@ -7,7 +7,7 @@
 //	checker := rules.New()
 //	breaches := checker.Apply(records)
 //
-// A [Monitor] does so on a log while it grows.
+// A [Monitor] applies a checker to a log while the log grows.
 //
 // A log cannot show whether a watcher has received all the events that it should, because it does not record whether a
 // selector would have matched. A test that writes keeps a history instead, and compares it with the watcher's events

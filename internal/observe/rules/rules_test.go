@@ -15,9 +15,9 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// These tests run the rules on one correct story: a pod is created, changed and deleted while w1, which began with the
-// state, and w2, which began at 5, watch; a bookmark follows; w1 is served over HTTP, and an informer calls a handler.
-// Each test then adds one fault to the story, and only the rule that the fault breaks must notice it.
+// These tests run the rules on one correct story. A pod is created, changed and deleted, and a bookmark follows. w1
+// watches from the state on, and w2 from version 5. w1 is served over HTTP, and an informer calls a handler. Each test
+// then adds one fault to the story, and only the rule that the fault breaks must notice it.
 
 const pods, a, b = "/registry/pods/", "/registry/pods/default/a", "/registry/pods/default/b"
 
@@ -260,7 +260,7 @@ func write(log *probe.Log, records []probe.Record) {
 	}
 }
 
-// doubled returns the story in which w2 is sent one event twice, and the index of the second time.
+// doubled returns the story in which w2 is sent one event twice, and the index of the second copy.
 func doubled(t *testing.T) ([]probe.Record, int) {
 	records := story()
 	i := where(t, records, probe.ResultSent, "w2", 7)

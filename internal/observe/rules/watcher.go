@@ -28,7 +28,7 @@ func (e *each[S]) at(r *probe.Record) *S {
 
 // honestBookmarks is rule 3: after a bookmark, every event is newer than the bookmark.
 type honestBookmarks struct {
-	each[struct{ promised, sent uint64 }] // the versions of its newest bookmark and of its newest event
+	each[struct{ promised, sent uint64 }] // the versions of the watcher's newest bookmark and event
 }
 
 func (h *honestBookmarks) check(r *probe.Record) string {
@@ -72,8 +72,8 @@ func (e *eventTypes) check(r *probe.Record) string {
 	return ""
 }
 
-// maxUnread is the most events of a watcher that the rule remembers until the server reports that it received them.
-// Above this number, it stops following the watcher, whose server probably reports nothing.
+// maxUnread is the maximum number of a watcher's events that the rule remembers until the server reports their receipt.
+// Above this number the rule stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 
 // deletedVersions is rule 6. It compares an event's version, which the watcher reports, with the version of the object
@@ -112,7 +112,7 @@ func (d *deletedVersions) check(r *probe.Record) string {
 }
 
 // inOrder is rule 9, as far as one stream shows it: it cannot notice a missing event. It remembers the newest event.
-type inOrder struct{ each[probe.Record] } // its newest event
+type inOrder struct{ each[probe.Record] } // the watcher's newest event
 
 func (o *inOrder) check(r *probe.Record) string {
 	w := o.at(r)

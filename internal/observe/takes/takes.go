@@ -2,7 +2,7 @@
 // and screenshots show them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no
 // socket. Two runs differ only in the order of goroutines that are ready at the same time.
 //
-// Everything here is immutable; takes.sum has what each take shows.
+// Everything here is immutable; takes.sum summarizes what each take shows.
 package takes
 
 import (

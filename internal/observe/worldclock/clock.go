@@ -42,7 +42,7 @@ const (
 
 const (
 	beatPeriod = 100 * time.Millisecond
-	reach      = 300 * time.Millisecond // the most that time runs on without a beat: on a busy machine one may be late
+	reach      = 300 * time.Millisecond // maximum time that the clock runs without a beat, which may be late
 	shortStop  = time.Second            // a shorter stop means a busy machine, and is not reported
 )
 
@@ -70,7 +70,7 @@ type frame struct {
 	world time.Time
 	wall  time.Time
 	pace  float64       // world seconds per second; 0: stopped
-	reach time.Duration // the longest that it runs, by the wall clock, without a new frame; 0: forever
+	reach time.Duration // maximum wall time that the clock runs without a new frame; 0: no limit
 }
 
 func (f *frame) at(wall time.Time) time.Time {

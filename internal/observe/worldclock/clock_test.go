@@ -22,7 +22,7 @@ func start(t *testing.T) *Clock {
 	return c
 }
 
-// drained returns how many ticks ch delivers before nothing more happens at the present time.
+// drained returns the number of ticks that ch delivers at the present time.
 func drained(ch <-chan time.Time) int {
 	for n := 0; ; n++ {
 		synctest.Wait()

@@ -212,7 +212,7 @@ func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {
 	}
 }
 
-// Begin counts a request in. The returned function counts it out, with the code and the size of the answer.
+// Begin counts a request in. The returned function counts it out, with the code and the size of the response.
 func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end func(code int, size int64)) {
 	labels := []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
 	if s != nil {

@@ -207,7 +207,7 @@ func serveJSON(value any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { writeJSON(w, r, negotiation.JSON, value) }
 }
 
-// writeJSON writes a value that is no API object. Differs: discovery is always JSON.
+// writeJSON writes a value that is not an API object. Differs: discovery is always JSON.
 func writeJSON(w http.ResponseWriter, r *http.Request, contentType string, value any) {
 	body, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -248,7 +248,7 @@ type document map[string]*form
 type form struct {
 	contentType string
 	zipped      []byte
-	hash        string // part of a v3 document's URL, so that the answer for a URL never changes
+	hash        string // part of a v3 document's URL, so that the response for a URL never changes
 }
 
 // loadOpenAPI reads the documents, once for all servers of the process.
@@ -307,8 +307,8 @@ func (o *openAPI) install(server *handlers.Server) {
 	server.Handle(nil, http.MethodGet, "/openapi/v2", "get", o.v2.serve)
 }
 
-// serve answers with the form that the client prefers, by default JSON. If the client has this form already, the answer
-// is 304.
+// serve answers with the form that the client prefers, by default JSON. If the client has this form already, the
+// response is a 304.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
 func (d document) serve(w http.ResponseWriter, r *http.Request) {

@@ -92,8 +92,8 @@ func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string
 	return scheme.ClearKind(obj)
 }
 
-// maxNotedFields is the most fields and elements of an object with managed fields. Recording a write takes quadratic
-// time.
+// maxNotedFields is the maximum number of fields and elements of an object with managed fields. Recording a write takes
+// quadratic time.
 const maxNotedFields = 20000
 
 var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+

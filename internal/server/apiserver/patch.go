@@ -34,16 +34,16 @@ import (
 // Differs: upstream limits only the operations and the size of copies; its work on elements and fields is quadratic.
 const (
 	maxJSONPatchOperations = 10000
-	// maxPatchDepth is the greatest depth of a patch. The library parses the innermost value once for each level.
+	// maxPatchDepth is the maximum depth of a patch. The library parses the innermost value once for each level.
 	maxPatchDepth = 100
-	// maxPatchElements is the most elements in the lists of a strategic merge patch. For each element, the library
-	// searches the stored list from the beginning.
+	// maxPatchElements is the maximum number of elements in the lists of a strategic merge patch. For each element, the
+	// library searches the stored list from the beginning.
 	maxPatchElements = 2000
-	// maxPatchedBytes is the greatest size of an object between operations: the stored object, the patch's values, and
+	// maxPatchedBytes is the maximum size of an object between operations: the stored object, the patch's values, and
 	// copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
-	// maxAppliedFields is the most fields and elements in an apply. Recording their managers takes quadratic time, and
-	// the managed fields of more than a few ten thousand do not fit into etcd anyway.
+	// maxAppliedFields is the maximum number of fields and elements in an apply. Recording their managers takes
+	// quadratic time. The managed fields of larger applies do not fit into etcd anyway.
 	maxAppliedFields = 10000
 	// patchSlice is the number of a JSON patch's operations between two checks whether the request has ended.
 	patchSlice = 500
@@ -266,7 +266,7 @@ func (p *patcher) checkSize() error {
 	return nil
 }
 
-// applyJSONPatch applies the operations in slices, so that it stops soon after the end of the request.
+// applyJSONPatch applies the operations in slices, so that the work stops soon after the end of the request.
 func (p *patcher) applyJSONPatch(ctx context.Context, original []byte) ([]byte, error) {
 	operations, err := jsonpatch.DecodePatch(p.patch)
 	if err != nil {
@@ -325,7 +325,7 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	return scheme.ClearKind(obj), nil
 }
 
-// shownPatch is how many bytes of a patch a refusal quotes.
+// shownPatch is the maximum number of bytes of a patch that a refusal quotes.
 const shownPatch = 200
 
 // newInvalidPatch returns a 422 for a well-formed patch whose result is invalid.

@@ -23,7 +23,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// The answer must name the fault, whatever a client sends: no request may cause a 500.
+// The response must name the fault, whatever a client sends: no request may cause a 500.
 
 func FuzzPatches(f *testing.F) {
 	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`,
@@ -215,7 +215,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	assert.Equal(t, http.StatusCreated, w.Code, "a thousand keys: got %d %.200s", w.Code, w.Body)
 }
 
-// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes does so without an apply, but a write counts the stored fields, too.
+// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes stores without an apply. A later write counts the stored fields, too.
 func TestAnObjectOfTooManyFieldsIsStoredWithoutNotes(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/configmaps"

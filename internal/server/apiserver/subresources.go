@@ -147,7 +147,7 @@ func (s scale) Update(ctx context.Context, namespace, name string, info registry
 	return resources.ScaleOf(obj), false, nil
 }
 
-// openToAll is the reason in every review's answer.
+// openToAll is the reason in the response to every review.
 const openToAll = "listwatch has no authorization: every client may do everything"
 
 // reviews returns storages for the reviews that clients create about themselves, such as kubectl auth can-i and whoami.
@@ -216,7 +216,7 @@ func (l podLog) Describe() *registry.Resource { return l.pods.Describe() }
 
 func (podLog) New() runtime.Object { return &corev1.Pod{} }
 
-// installLog adds the route of pods' logs. A log is text instead of an object, and the answer may take as long as the
+// installLog adds the route of pods' logs. A log is text instead of an object, and the response may take as long as the
 // pod lives.
 func installLog(server *handlers.Server, s *handlers.Scope) {
 	storage, ok := s.Storage.(podLog)
@@ -245,7 +245,7 @@ func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name st
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	if pod.Spec.NodeName == "" { // upstream's answer is empty, because the pod has no kubelet
+	if pod.Spec.NodeName == "" { // upstream's response is empty, because the pod has no kubelet
 		return nil
 	}
 	ended, err := a.write(pod)
@@ -255,7 +255,7 @@ func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name st
 	events, err := l.pods.Watch(r.Context(), namespace, &metainternalversion.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", name), ResourceVersion: pod.ResourceVersion})
 	if err != nil {
-		return nil // the answer has begun, and ends here
+		return nil // the response has begun, and ends here
 	}
 	defer events.Stop()
 	for {
@@ -272,7 +272,7 @@ func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name st
 	}
 }
 
-// logAnswer is the answer to one request, with the request's options.
+// logAnswer is the response to one request, with the request's options.
 type logAnswer struct {
 	w                            http.ResponseWriter
 	container                    string

@@ -222,7 +222,7 @@ func TestABindingOfTheOlderPathNamesItsPodItself(t *testing.T) {
 	assert.True(t, code == 409 && status.Reason == metav1.StatusReasonConflict, "bound twice: %d %v", code, status)
 }
 
-// TestTheScaleOfADeploymentIsItsSize reads, replaces and patches it; an old version and a negative size must be
+// TestTheScaleOfADeploymentIsItsSize reads, replaces and patches the scale; an old version and a negative size must be
 // refused.
 func TestTheScaleOfADeploymentIsItsSize(t *testing.T) {
 	a := newAPI(t)

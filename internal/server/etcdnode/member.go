@@ -56,8 +56,8 @@ const (
 var address = types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
 
 func init() {
-	// Both are package variables of libraries, and must be set before anything runs. Without the second, gRPC would
-	// write to stderr whenever a connection is lost, for example at every restart.
+	// Both settings are package variables of libraries, and must be set before anything runs. Without the second, gRPC
+	// would write to stderr whenever a connection is lost, for example at every restart.
 	wal.SegmentSizeBytes = walSegmentBytes
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 }
@@ -240,7 +240,7 @@ func (s State) String() string {
 	return "it takes writes"
 }
 
-// keepAlive is how long a connection may be silent before the client pings it, and how much longer before the
+// keepAlive is the silence after which the client pings a connection, and the further silence after which the
 // connection counts as lost. By default etcd refuses more frequent pings.
 const keepAlive = 10 * time.Second
 

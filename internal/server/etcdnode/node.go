@@ -63,7 +63,7 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 	e := &Etcd{options: options, trouble: &trouble{dir: options.Dir}}
 	e.trouble.broken, e.trouble.fail = context.WithCancelCause(context.Background())
 	var err error
-	// The client sends no keep-alives: if a debugger stopped etcd, a late answer would break the connection.
+	// The client sends no keep-alives: if a debugger stopped etcd, a late response would break the connection.
 	e.client, err = newClient([]string{"passthrough:///etcd"}, TLSFiles{}, 0, grpc.WithContextDialer(e.dial))
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	select {}
 }
 
-// newServer opens the data on another goroutine, because this may call OnWrite, which never returns.
+// newServer opens the data on another goroutine, because opening may call OnWrite, which never returns.
 func (t *trouble) newServer(cfg config.ServerConfig) (*etcdserver.EtcdServer, error) {
 	var server *etcdserver.EtcdServer
 	made := make(chan error, 1) // sent at most once, by the goroutine below, after it has set server

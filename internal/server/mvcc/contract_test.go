@@ -49,7 +49,7 @@ func text(kv *mvccpb.KeyValue) string {
 	return fmt.Sprintf("%s=%s@%d/%d#%d", kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision, kv.Version)
 }
 
-// put returns the new revision, or 0 if it has made none. delete does the same.
+// put returns the new revision, or 0 if there is none. delete does the same.
 func (s *session) put(key, value string, expected int64) int64 {
 	r, err := s.client.OptimisticPut(s.ctx, key, []byte(value), expected, kubernetes.PutOptions{GetOnFailure: true})
 	s.say("put %s=%s if %d: %v %s at %d, %v", key, value, expected, r.Succeeded, text(r.KV), r.Revision, err)
@@ -160,7 +160,7 @@ func (s *session) progressBeside(key string, next int64) {
 	}
 }
 
-// sameAnswers runs script against both and compares the answers.
+// sameAnswers runs script against the store and against etcd, and compares the answers.
 func sameAnswers(t *testing.T, script func(*session)) {
 	t.Helper()
 	node := require.Value(etcdnode.Start(context.Background(), etcdnode.Options{Dir: t.TempDir()}))(t)
