@@ -9,9 +9,9 @@
 // the log no longer has the next record. For a page that reads too slowly, it skips to the newest state in one message;
 // the page can still fetch the skipped records by range.
 //
-// Each part of the screen has a room, a folder with its templates, scripts and styles. A room mounts its own routes,
-// and none without what it needs ([frame.Page]). docs/ARCHITECTURE.md has a table of the rooms: what each owns, what
-// changes with it, and which tests hold it.
+// Each part of the screen has a room, a folder with its templates, scripts and styles. A room mounts its own routes, or
+// none if its dependency is missing ([frame.Page]). docs/ARCHITECTURE.md has a table of the rooms: what each owns, what
+// changes with it, and which tests check it.
 //
 // # Goroutines and locks
 //

@@ -32,7 +32,7 @@ type events struct {
 	// news returns the name of an event, and a function that takes the time since its last call and returns new data
 	// for the page, or nil if there is none.
 	news func() (event string, news func(passed time.Duration) any)
-	done chan struct{} // closed when the program ends, never sent on: open feeds end
+	done chan struct{} // closed when the program ends, which ends every open feed; never sent on
 }
 
 // feed is one open /viz/events.
@@ -59,8 +59,8 @@ type feed struct {
 	own      viewers
 }
 
-// viewers are the viewers' newest changes. A page gets all their records even if it gets sums of the others, because
-// the page shows these changes first, up to five of them one by one. The zero value is ready to use.
+// viewers holds the viewers' newest changes. A page that gets sums still gets all records of these changes, because it
+// shows them before other changes, up to five one by one. The zero value is ready to use.
 type viewers struct {
 	asked   [8]uint64      // the records of their requests; a new one replaces the oldest
 	changed [8]probe.Query // the commits of those requests
@@ -68,7 +68,7 @@ type viewers struct {
 	found   int
 }
 
-// note remembers a record if it is a viewer's request, or the commit of one.
+// note remembers a record if the record is a viewer's request, or the commit of such a request.
 func (v *viewers) note(r *probe.Record) {
 	switch {
 	case r.Point == probe.RequestReceived && sandbox.OfViewers(r):
@@ -238,8 +238,8 @@ func (f *feed) message(event string, data []byte) error {
 }
 
 // Above flowRecords a second the feed sends sums and the few records that matter singly, and the page draws how many
-// changes pass each way (stage/streams.js). For a page that reads slowly, records also count while a write blocks, so
-// it gets sums at a lower rate.
+// changes pass along each way (stage/streams.js). Records that arrive while a write blocks also count, so a page that
+// reads slowly gets sums at a lower rate.
 const (
 	flowRecords = 20_000
 	flowCalm    = flowRecords / 2        // the rate below which every record is sent again
@@ -257,7 +257,7 @@ func (f *feed) measure() {
 	f.sums = f.rate > flowRecords || f.sums && f.rate > flowCalm
 }
 
-// flow sends the newest state every flowPeriod, and nothing in between. It reports whether to go on.
+// flow sends the newest state every flowPeriod, and in between only bookmarks. It reports whether to go on.
 func (f *feed) flow(ctx context.Context) bool {
 	if f.sinceSum >= flowPeriod && f.log.Last() > f.seq {
 		f.sinceSum = 0

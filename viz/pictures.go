@@ -14,10 +14,10 @@ import (
 	"listwatch/viz/reply"
 )
 
-// foldBatch is the most records that a fold takes from the log at once, so that it never holds the lock for long.
+// foldBatch is the maximum number of records that one fold takes from the log. It bounds how long a fold holds mu.
 const foldBatch = 1024
 
-// keyframes is the approximate number of pictures that are kept of a log's past.
+// keyframes is the approximate number of pictures kept from a log's past.
 const keyframes = 16
 
 // framePeriod is the period of folds and of writes to a feed: two frames of a 60 Hz screen, and few enough messages
@@ -77,7 +77,7 @@ func (f *Pictures) Run(ctx context.Context) {
 		}
 		since = 0
 		for _, each := range unnamed {
-			f.recount(each[0], each[1], fold.MaxRows) // without mu, because the station takes its own locks
+			f.recount(each[0], each[1], fold.MaxRows) // without mu, because the store's station takes its own locks
 		}
 	}
 }

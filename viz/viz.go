@@ -27,7 +27,7 @@ import (
 type UI struct {
 	pictures *Pictures
 	handler  http.Handler
-	done     chan struct{} // closed by Run when it ends, never sent on: open feeds end
+	done     chan struct{} // closed by Run when it ends, which ends every open feed; never sent on
 }
 
 // New returns the server of a page that shows the log of pictures. It starts no goroutine; [UI.Run] does the work. api

@@ -1,14 +1,14 @@
 // Command lab runs the labs: exercises on working copies of this checkout. It works offline.
 //
-//	go run ./cmd/lab                     lists them
-//	go run ./cmd/lab start ID [DIR]      writes a working copy into DIR, by default ./.lab/ID
-//	go run ./cmd/lab hint ID             gives one hint more at each call
-//	go run ./cmd/lab check ID [DIR]      reports whether it is solved and, if not, what is wrong
-//	go run ./cmd/lab solution ID         shows the difference from the present sources
-//	go run ./cmd/lab path start [DIR]    writes the path's working copy, by default .lab/path, where the others run:
+//	go run ./cmd/lab                     lists the labs
+//	go run ./cmd/lab start ID [DIR]      writes a working copy into DIR, by default .lab/ID
+//	go run ./cmd/lab hint ID             prints the earlier hints and one more
+//	go run ./cmd/lab check ID [DIR]      reports whether the lab is solved and, if not, what is wrong
+//	go run ./cmd/lab solution ID         prints the repair as a diff, or the answer of a "predict it" lab
+//	go run ./cmd/lab path start [DIR]    writes the path's working copy, by default .lab/path; run the rest in it
 //	go run ./cmd/lab path status         prints a row for each step
-//	go run ./cmd/lab path next [N]       prints what to build, and shows what goes wrong without it
-//	go run ./cmd/lab path check [N]      reports whether step N holds, or without N whether all do
+//	go run ./cmd/lab path next [N]       prints what to build in step N or the next open one, and what fails without it
+//	go run ./cmd/lab path check [N]      reports whether step N holds, or whether all steps do
 //	go run ./cmd/lab path show N         prints your code and then ours
 //	go run ./cmd/lab path pass N         replaces your code with ours
 //
@@ -54,7 +54,7 @@ func main() {
 	os.Exit(1)
 }
 
-// run is main without its globals; from is the folder in which it was called.
+// run is main without its globals; from is the folder in which the command was called.
 func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	root, err := checkout(from)
 	if err != nil {

@@ -1,7 +1,7 @@
 // This script loads the machine into a Worker, sends it the page's requests, and then shows the machine's own page.
 
 (() => {
-  const room = 16 << 10; // the most bytes of an answer that may be in transit or unread
+  const room = 16 << 10; // the maximum bytes of a response in transit or unread
   const bodiless = [204, 205, 304];
 
   // newWire returns a wire (viz/lib/api.js) over a Worker. Bytes that the page does not read wait in the machine.

@@ -28,7 +28,7 @@ const (
 type etcd struct {
 	machine.Etcd
 	client *clientv3.Client
-	seen   *atomic.Pointer[etcdnode.State] // its state at the newest look
+	seen   *atomic.Pointer[etcdnode.State] // etcd's state at the last look
 	ours   *etcdnode.Etcd                  // nil: etcd runs elsewhere
 	close  func() error                    // ends etcd and everything that was started for it
 }
@@ -59,7 +59,7 @@ func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	return used, nil
 }
 
-// lookedAt returns an etcd after it has looked at its state once.
+// lookedAt returns an etcd whose state it has looked at once.
 func lookedAt(ctx context.Context, client *clientv3.Client, end func() error) etcd {
 	used := etcd{client: client, seen: new(atomic.Pointer[etcdnode.State]), close: end}
 	used.look(ctx)
@@ -74,8 +74,8 @@ func (e etcd) look(ctx context.Context) {
 	e.seen.Store(&state)
 }
 
-// lookAfterEtcd starts two goroutines beside a run: one reports etcd's state to the log, the other ends the program
-// when etcd cannot go on.
+// lookAfterEtcd starts a goroutine beside a run, which reports etcd's state to the log. If the etcd is ours, a second
+// goroutine ends the program when etcd cannot go on.
 func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run, say func(string)) {
 	p := probe.New(run.Log)
 	told := &etcdTold{probe: p, say: say}
@@ -101,7 +101,7 @@ type etcdTold struct {
 	percent int
 }
 
-// tell reports etcd's state to the log if it has changed, and prints to stderr that etcd is full.
+// tell reports etcd's state to the log if the state has changed, and also says it if the first member is full.
 func (t *etcdTold) tell(state *etcdnode.State) {
 	percent, bytes, refuses := 0, int64(0), 0
 	for _, m := range state.Members {
@@ -124,7 +124,7 @@ func (t *etcdTold) tell(state *etcdnode.State) {
 	t.probe.Text(probe.EtcdLookedAt, text, "", 0, percent, int(bytes>>10), refuses)
 }
 
-// awaitBroken waits until etcd cannot go on, reports why, and ends the program; or it returns when ctx is done.
+// awaitBroken waits until etcd cannot go on, reports why, and ends the program. It returns early when ctx is done.
 func awaitBroken(ctx context.Context, ours *etcdnode.Etcd, p *probe.Probe, fail context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():

@@ -44,7 +44,7 @@ type options struct {
 // flightOff is the value of -flight that keeps the program from saving recordings by itself.
 const flightOff = "off"
 
-// The log's bounds: it must hold at least what one frame of a page shows, and a record takes 150 bytes.
+// The bounds of the log's size. The log must hold at least what one frame of a page shows. A record takes 150 bytes.
 const (
 	minLogSize = 1 << 12
 	maxLogSize = 1 << 22
@@ -131,7 +131,7 @@ func checkExclusive(flags *flag.FlagSet) error {
 	return nil
 }
 
-// checkServer reads -server.
+// checkServer parses -server. It refuses -server-writes without -server.
 func (o *options) checkServer(servers string) error {
 	if servers == "" && o.serverWrites {
 		return errors.New("-server-writes is for -server")
@@ -150,7 +150,7 @@ func (o *options) checkServer(servers string) error {
 	return nil
 }
 
-// check refuses values and combinations that the flags' types accept.
+// check refuses invalid values and combinations that the flags' types accept.
 func (o *options) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("-listen %q: %w", o.listen, err)

@@ -124,7 +124,7 @@ func (f *front) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		f.open.Add(1)
-	case http.StateHijacked, http.StateClosed: // net/http reports nothing more; the handler counts
+	case http.StateHijacked, http.StateClosed: // net/http reports no later state; open still counts the handler
 		f.open.Done()
 	}
 }
@@ -145,8 +145,8 @@ type limitedBody struct {
 	limit *http.ResponseController
 }
 
-// Read lifts the deadline at the end of the body. After that, net/http reads ahead to detect that the client has gone,
-// and would mistake an expired deadline for this.
+// Read lifts the deadline at the end of the body. After that, net/http reads ahead to detect a disconnected client, and
+// would mistake an expired deadline for a disconnect.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
@@ -171,7 +171,7 @@ type lentListener struct{ *net.TCPListener }
 
 // lend returns listener for one user. There is only one user at a time.
 func lend(listener *net.TCPListener) lentListener {
-	_ = listener.SetDeadline(time.Time{}) // an error means that the listener is closed, and Accept will return the same
+	_ = listener.SetDeadline(time.Time{}) // fails only if the listener is closed; Accept then fails, too
 	return lentListener{listener}
 }
 
@@ -201,7 +201,7 @@ func narrow(conn net.Conn, r *http.Request) {
 	tcp, ok := conn.(*net.TCPConn)
 	switch {
 	case ok && strings.HasPrefix(r.UserAgent(), sandbox.WatcherAgent):
-		_ = tcp.SetWriteBuffer(socketBuffer) // if the system refuses, the server only notices the watcher later
+		_ = tcp.SetWriteBuffer(socketBuffer) // if the system refuses, the server notices a slow watcher later
 	case ok && (r.URL.Path == "/viz/events" || strings.HasPrefix(r.UserAgent(), "listwatch-")):
 		_ = tcp.SetWriteBuffer(feedBuffer)
 	}

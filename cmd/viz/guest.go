@@ -55,7 +55,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	defer g.passing.Wait()
 	defer fail(nil)
 	group.Go(ctx, "viz.lens", g.lens.Run)
-	// The front outlives ctx until its requests have ended, which they do because the lens ends.
+	// The front serves on after ctx is done, until its requests have ended. The lens ends them.
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, log: newFrontLog(stderr)}
@@ -73,7 +73,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	return machine.Ended(ctx)
 }
 
-// ServeHTTP passes the request to the visit that runs. The front outlives visits, and so do the requests that the lens
+// ServeHTTP passes the request to the current visit. The front outlives visits, and so do the requests that the lens
 // forwards.
 func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load().ServeHTTP(w, r) }
 

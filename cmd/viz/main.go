@@ -36,9 +36,9 @@ const (
 	exitUsage = 2
 )
 
-// gcPercent is how much garbage there may be, in percent of the memory in use. Go's default is 100. The program shares
-// the machine with a browser and an editor, so it takes a third less memory, and a tenth more processor time while it
-// is flooded with writes: see docs/COSTS.md. GOGC in the environment overrides it.
+// gcPercent is the limit of garbage, in percent of the memory in use. Go's default is 100. The program shares the
+// machine with a browser and an editor. So it takes a third less memory, and under a flood of writes a tenth more
+// processor time: see docs/COSTS.md. GOGC in the environment overrides the limit.
 const gcPercent = 50
 
 func main() {
@@ -109,7 +109,7 @@ type ending struct {
 	last    tasks       // each closes something that outlives the program: a recording, or etcd and its folder
 }
 
-// within runs work and returns its error. Some time after ctx is done, it returns even if work still runs.
+// within runs work and returns its error. It returns at most closingEnds after ctx is done, even if work still runs.
 func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context.Context) error) error {
 	worked := e.start(ctx, "viz.work", work)
 	select {
@@ -160,8 +160,8 @@ type tasks struct {
 // task runs its function once, for the first caller; other callers wait for the end of that call.
 type task struct{ do func() error }
 
-// add puts f on the list. do runs f and takes it off the list; the caller calls do if the program gets that far by
-// itself.
+// add puts f on the list. do runs f and takes it off the list. The caller calls do when f is due, unless the program
+// ends first.
 func (t *tasks) add(f func() error) (do func() error) {
 	added := &task{sync.OnceValue(f)}
 	t.mu.Lock()

@@ -23,7 +23,7 @@ import (
 )
 
 // serve runs the program until ctx is done or something essential breaks, and returns when all of it has ended. It
-// opens the port first, because a port in use is the most frequent mistake, and should not cost a start of etcd.
+// opens the port first, because a port in use is the most frequent mistake, and must not cost a start of etcd.
 func serve(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -125,8 +125,8 @@ func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	}
 }
 
-// baseURL returns the address at which this machine reaches a listener at addr, which the option asked has opened. A
-// listener on every address reports [::] for IPv4, too: only -listen shows which family is meant.
+// baseURL returns the URL at which this machine reaches a listener at addr. asked is -listen's value. A listener on
+// every address reports [::] for IPv4, too, so only asked shows which family is meant.
 func baseURL(asked string, addr *net.TCPAddr) *url.URL {
 	ip := addr.IP
 	if ip.IsUnspecified() {
@@ -148,7 +148,7 @@ func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	}
 }
 
-// openBrowser makes the desktop open url. A failure is worth a line, not an error: the address is printed anyway.
+// openBrowser makes the desktop open url. A failure prints a line and is no error, because url is printed anyway.
 func openBrowser(url string, stderr io.Writer) {
 	var command *exec.Cmd
 	switch runtime.GOOS {

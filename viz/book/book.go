@@ -91,13 +91,13 @@ func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Co
 	return views, nil
 }
 
-// moved maps documents that no longer have their own page to the page that now has their text. Headings keep names.
+// moved maps the name of each former document to the document that now has its text. The headings keep their names.
 var moved = map[string]string{
 	"READS": "REFERENCE", "SIGNALS": "REFERENCE", "ENDINGS": "REFERENCE", "CHANNELS": "REFERENCE",
 	"QUESTIONS": "WORKSHOP", "ANSWERS": "WORKSHOP", "STYLE": "CONTRIBUTING",
 }
 
-// Moved returns the addresses that lead to others. No page links to them.
+// Moved returns the former documents' addresses, whose pages link to the text's new place. No other page links to them.
 func Moved() (all []string) {
 	for _, old := range slices.Sorted(maps.Keys(moved)) {
 		all = append(all, text.Documents+old)
@@ -162,7 +162,7 @@ func (h bookHalf) chapters(b *text.Book) []*text.Chapter {
 	})
 }
 
-// bookPathOf returns the path of the chapter with a number, or of the contents page if there is none.
+// bookPathOf returns the path of the chapter with that number, or of the contents page if there is no such chapter.
 func bookPathOf(b *text.Book, number int) string {
 	i := slices.IndexFunc(b.Chapters, func(chapter *text.Chapter) bool { return chapter.Number == number })
 	if i < 0 {

@@ -156,7 +156,7 @@ func bookSidebar(b *text.Book, open *text.Chapter) templ.Component {
 	})
 }
 
-// bookEntry links to a chapter, or to a document, which has no number, and to the sections of the open one.
+// bookEntry links to a chapter or to a document, and to its sections if it is open. Documents have no number.
 func bookEntry(page *text.Chapter, open bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -311,7 +311,7 @@ func bookEntry(page *text.Chapter, open bool) templ.Component {
 	})
 }
 
-// bookMoved links to the page that now has an older page's text, at the same place.
+// bookMoved is a former document's page. It links to the document that now has its text (moved.js).
 func bookMoved(doc *text.Chapter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -12,11 +12,11 @@ import (
 
 // told is a recording and moments of it, in order. A moment is named by its point, by "Point:TYPE" for an event of that
 // type, or by "Point^" for the record with the highest first counter, a queue's length. "@" adds the subject if the
-// stage draws one of several. Each is the first match after the previous moment. A star marks the representative one.
+// stage draws one of several. [indexOf] finds each after the previous moment. A star marks the representative moment.
 type told struct{ take, moments string }
 
-// figures has the chapters' figures. tries has first tries, made from a lab's broken source; a chapter shows its first
-// try before the repair.
+// figures has the figure of each chapter. tries has the recordings of first tries, made from a lab's broken source. A
+// chapter shows its first try before the repair.
 var (
 	figures = map[int]told{
 		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},
@@ -79,7 +79,7 @@ type step struct {
 	Says string
 }
 
-// newFigure returns the mini-stage of a chapter, or nil.
+// newFigure returns the mini-stage of a chapter, or nil if the chapter has none.
 func newFigure(chapter int) (*figure, error) {
 	main, err := newAct(figures[chapter])
 	if main == nil || err != nil {

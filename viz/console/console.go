@@ -20,15 +20,15 @@ import (
 	"listwatch/viz/reply"
 )
 
-// kubectl holds kubectl's requests in blocks: a line "$ kubectl …", then the request. A test takes them from kubectl
-// -v=8.
+// kubectl holds kubectl's requests in blocks: a line "$ kubectl …", then the request. A test compares them with the
+// output of kubectl -v=8.
 //
 //go:embed kubectl.txt
 var kubectl string
 
 const (
-	maxPiece = 16 << 10 // bytes of a piece: a longer frame arrives in several
-	maxHex   = 1 << 10  // bytes of a binary piece shown in hexadecimal
+	maxPiece = 16 << 10 // bytes in a piece; a longer frame arrives in several pieces
+	maxHex   = 1 << 10  // bytes shown, in hexadecimal, of a binary piece
 )
 
 // Room serves the console. It has no routes without Ask.
@@ -49,8 +49,8 @@ type asked struct {
 	Request string `json:"request"` // "GET /api/v1/pods\n…"
 }
 
-// answer streams the server's answer to a request: see [Answer]. It is 400 for a malformed request, and otherwise
-// returns Ask's errors.
+// answer sends a request and streams the server's response (see [Answer]). The error is 400 for a malformed request,
+// and otherwise Ask's.
 func (c Room) answer(r *http.Request, written *asked) (any, error) {
 	request, err := Read(written.Request)
 	if err != nil {
@@ -89,8 +89,8 @@ type said struct {
 	End    string `json:"end,omitempty"`  // the reason for the end
 }
 
-// Answer streams the server's response to the page as lines of JSON until it ends or the page disconnects, then closes
-// it. It reads the next piece only when the page has taken the last, and holds no more than one.
+// Answer streams the server's response to the page as lines of JSON until the response ends or the page disconnects,
+// then closes the response. It holds one piece, and reads the next only after it has written that piece to the page.
 type Answer struct{ Response *http.Response }
 
 // ServeHTTP implements [http.Handler].
@@ -134,8 +134,8 @@ func isText(header http.Header) bool {
 		!strings.Contains(mediaType, "cbor")
 }
 
-// pieces returns a function that returns the next piece of an answer, valid until the next call: one frame of a watch,
-// at most maxPiece bytes, or the part that has arrived of another answer.
+// pieces returns a function that returns the next piece of a response, at most maxPiece bytes, valid until the next
+// call. A piece is one frame of a watch in text; of any other response it is what has arrived.
 func pieces(response *http.Response) func() ([]byte, error) {
 	body, buffer := response.Body, make([]byte, maxPiece)
 	watch := response.Request.URL.Query().Get("watch")
@@ -160,7 +160,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 	http.MethodDelete, http.MethodOptions}
 
 // Read parses a request: the method and the path, header lines, an empty line, and a body. Its errors are for the
-// viewer. It drops headers of the connection: the length is the body's, and the user agent is the console's.
+// viewer. It drops headers that belong to the connection, such as Content-Length, which it takes from the body.
 func Read(text string) (*http.Request, error) {
 	text = strings.TrimLeft(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	head, body, _ := strings.Cut(text, "\n\n")

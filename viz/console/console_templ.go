@@ -151,7 +151,7 @@ func Panel() templ.Component {
 	})
 }
 
-// counted returns a request's number among its command's, if there are several.
+// counted returns a request's number among its command's requests, or "" if there is only one.
 func counted(i, n int) string {
 	if n == 1 {
 		return ""

@@ -25,7 +25,7 @@ import (
 	"listwatch/viz/book"
 )
 
-// site is the export in the making.
+// site is an export that is being built.
 type site struct {
 	program http.Handler
 	files   map[string][]byte // by slash-separated path from the folder's root

@@ -20,11 +20,11 @@ var staticScript []byte
 const (
 	assets = "/viz/assets/"
 
-	// policy lets a page load files beside it, and forbids inline scripts and styles. Not every browser counts the
-	// neighbours of a page on disk as 'self', hence file:; a page from a web server cannot load file: anyway.
+	// policy lets a page load files beside it, and forbids inline scripts and styles. It allows file: because some
+	// browsers do not count files beside a page on disk as 'self'. A page from a web server cannot load file: anyway.
 	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; " +
 		"font-src data:; frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
-	// machines also lets the first page run WebAssembly, in a Worker that it makes from a text.
+	// machines also lets the first page run WebAssembly, in a Worker that the page creates from a text.
 	machines = "script-src 'self' file: 'wasm-unsafe-eval'; worker-src blob:;"
 )
 
@@ -32,7 +32,7 @@ var (
 	// address matches an attribute that leads to another page or file of the program. Quotes in texts are escaped.
 	address = regexp.MustCompile(` (href|src|data-frame|data-whole)="(/[^"]*)"`)
 	module  = regexp.MustCompile(`<script type="module"`)
-	// face matches a font in a style sheet: no browser lets a page on disk fetch a font.
+	// face matches a font's URL in a style sheet. A data URL replaces it, since no page on disk can load a font.
 	face = regexp.MustCompile(`url\("([\w-]+\.woff2)"\)`)
 )
 
@@ -115,7 +115,7 @@ func preview(title, about string) string {
 		html.EscapeString(about))
 }
 
-// mark is the file that marks a folder as an export, and marked is its text.
+// mark is the name of the file that marks a folder as an export. marked is the file's text.
 const (
 	mark   = "listwatch-export.txt"
 	marked = "Written by listwatch -export, which replaces its files here when it is asked to again.\n"
@@ -185,8 +185,8 @@ var (
 	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
 )
 
-// bundler makes one classic script of modules, because a browser loads no modules from disk. These forty lines replace
-// a library that each user of the program would have to fetch and build.
+// bundler combines modules into one classic script, because a browser loads no modules from disk. It replaces a library
+// that each user of the program would have to fetch and build.
 type bundler struct {
 	read func(path string) ([]byte, error)
 	out  strings.Builder
@@ -196,7 +196,7 @@ type bundler struct {
 // bundle returns the module at a path, with all its imports, as a classic script.
 func bundle(entry string, read func(path string) ([]byte, error)) (string, error) {
 	b := &bundler{read: read, done: make(map[string]bool)}
-	// A page that is not complete yet sets listwatchReady (static.js).
+	// A page that must first start a machine sets listwatchReady (static.js).
 	b.out.WriteString("(async () => {\n\"use strict\";\nawait globalThis.listwatchReady;\n" +
 		"const listwatchModules = {};\n")
 	if err := b.add(entry); err != nil {

@@ -183,7 +183,7 @@ type keyList struct {
 	keys  [][]string
 }
 
-// keyLists returns all keys that the scripts bind, in reading order, without those whose program is not running.
+// keyLists returns all keys that the scripts bind, in reading order, without those for rooms that are missing.
 func keyLists(v view) []keyList {
 	lists := []keyList{
 		{"Time", [][]string{{"Space", "freeze the picture, resume; play from here"},

@@ -1,6 +1,6 @@
 // Package inspector shows one part of the stage, a station, a queue or a watcher, in leaves: its description, its
 // state, the code that reports there, the chain of waiting goroutines, and its records. The page itself fills in the
-// leaves that depend on the picture at the cursor (why.js). It owns only texts: each station and queue needs one in
+// leaves that depend on the picture at the cursor (why.js). Each station and queue needs an entry with its texts in
 // places.yaml.
 package inspector
 
@@ -46,8 +46,8 @@ func (i *Inspector) Mount(router chi.Router) {
 	}
 }
 
-// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. It
-// is 404 if there is no such station, queue or leaf, and 410 if the parameter log names another run.
+// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. The
+// error is 404 if there is no such station, queue or leaf, and 410 if the parameter log names another run.
 func (i *Inspector) part(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	at, err := reply.Number(query, "at", 0)
@@ -221,7 +221,7 @@ type placeText struct {
 	Threads []thread
 }
 
-// thread is an upstream discussion on which a story here is based.
+// thread is an upstream discussion about a place, and a few words on it.
 type thread struct {
 	Ref   string // "kubernetes/kubernetes#125123"
 	Words string
@@ -273,7 +273,7 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 // breakAt is a debugger's breakpoint at a line.
 type breakAt struct{ In, Text, Where string }
 
-// breaksAt returns breakpoints at a line, after the first colon, for several debuggers (docs/DEBUGGING.md).
+// breaksAt returns a breakpoint at a line of a file for each of several debuggers (docs/DEBUGGING.md).
 func breaksAt(file string, line int) []breakAt {
 	at := fmt.Sprintf("%s:%d", file, line)
 	return []breakAt{

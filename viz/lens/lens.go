@@ -41,7 +41,7 @@ func (l Room) Mount(router chi.Router) {
 	router.Handle("GET /viz/panel/lens", reply.With(l.panel))
 }
 
-// Choice returns the resources that our informers watch there.
+// Choice returns the resources that our informers watch on the server.
 func (l Room) Choice() (c otherserver.Choice) {
 	if l.Guest != nil {
 		c = l.Guest.State().Choice
@@ -64,7 +64,7 @@ type Seen struct {
 	Guest  otherserver.State
 }
 
-// watched lists each resource with our informer's number of objects, then the server, and the memory in use.
+// watched lists each resource with our informer's number of objects, then the server, and the size of our heap.
 func (s *Seen) watched() string {
 	words := []string{}
 	for _, each := range s.Guest.Watched {
@@ -89,7 +89,7 @@ func (s *Seen) stuck() []string {
 	return found
 }
 
-// troubles returns the sentences of stuck, and then one about the server's metrics.
+// troubles returns the sentences of stuck, and then one about a trouble with the server's metrics.
 func (s *Seen) troubles() []string {
 	if s.Guest.Trouble == "" {
 		return s.stuck()

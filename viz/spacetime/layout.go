@@ -4,7 +4,7 @@ package spacetime
 
 import "listwatch/viz/stage"
 
-// area is the rectangle for the records, in units of the stage: names are left of it, the legend above it.
+// area is the rectangle for the records, in units of the stage. Names are left of it, and the legend is above it.
 var area = struct {
 	Left   float64 `json:"left"`
 	Right  float64 `json:"right"`
@@ -14,7 +14,7 @@ var area = struct {
 
 const legendBase = 30.0 // the baseline of the words above the area
 
-// signs is the legend: each sign's drawing and place, and its meaning, written [far] units to the right.
+// signs is the legend: each sign's drawing and place, and its meaning, which is written far units to its right.
 var signs = []struct {
 	path, use string // one of these is set, to the shape's class
 	x, y      float64

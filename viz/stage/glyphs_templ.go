@@ -105,7 +105,7 @@ func pipeGlyph(name string) templ.Component {
 	})
 }
 
-// roleGlyph names the goroutine of a lane, of one subject if there are several, and shows what it waits for (waits.js).
+// roleGlyph shows a goroutine's name and what the goroutine waits for (waits.js). subject, if set, selects one of several.
 func roleGlyph(name, lane, called, subject string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -534,7 +534,7 @@ func handshakeGlyph(name string) templ.Component {
 	})
 }
 
-// gripGlyph is a hand on a part of the stage, with the words for what it will do (stories/hands.js). A slider's hand
+// gripGlyph is a knob's hand on the stage, with words for its effect (stories/hands.js). A slider's hand
 // moves along its rim, which children draw.
 func gripGlyph(knob, target, role string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -15,7 +15,7 @@ import (
 // The stage is 1280 by 550 units, so that on the smallest projector one unit is one pixel and no text is smaller than
 // 12 pixels. It has three places: etcd at the left, the API server, and the clients, each at the end of a lane. Your
 // client is the large one below. The server half runs left to right, the wire goes down from the lowest lane, and your
-// client runs right to left. Its writes go up again at the left, around etcd: the control loop is the shape on screen.
+// client runs right to left. Its writes go up again at the left, around etcd, so the control loop is a loop on screen.
 // Writes of other clients go around the top.
 const (
 	Width  = 1280
@@ -94,8 +94,8 @@ func (b box) Right() float64  { return b.X + b.W }
 func (b box) Bottom() float64 { return b.Y + b.H }
 func (b box) CX() float64     { return b.X + b.W/2 }
 
-// grip is a hand on a thing: its place, its sign around that place, its sign while it is turned, and the place of the
-// ghost's words. By is the number of values by which a press moves it. Places in a lane are relative to the lane.
+// grip is a knob's hand on the stage: its place, its sign there, its sign while the knob is turned, and the place of
+// the words for its effect. By is how many values one press moves it. Places in a lane are relative to the lane.
 type grip struct {
 	X, Y       float64
 	Sign, Shut string
@@ -191,12 +191,12 @@ var spots = map[string][2]float64{
 
 // stops are the places where copies enter, leave or wait, as distances along the lane.
 var stops = map[string]float64{
-	"process": 84, "leaves": 184, "guest": 190, // a copy's exit from the server, and its end at the client
-	"enters": 302, "handed": 284, "taken": 30, "called": 16, // a listener's
-	"keys": 176, "worked": -8, // a workqueue's
+	"process": 84, "leaves": 184, "guest": 190, // on a watcher's lane; "guest" is its client
+	"enters": 302, "handed": 284, "taken": 30, "called": 16, // on a listener's lane
+	"keys": 176, "worked": -8, // on a workqueue's lane
 }
 
-// turns are points of ways where no token stops.
+// turns are the points at which ways bend. No token stops there.
 var turns = map[string][2]float64{
 	"hub": {853, serverAxis}, "hub-low": {853, serverAxis + 1}, "hub-left": {853, serverAxis + 2},
 	"hub-in": {812, serverAxis}, "crowd-in": {884, 87},
@@ -266,7 +266,7 @@ func moved(x, y float64) templ.Attributes {
 	return templ.Attributes{"transform": fmt.Sprintf("translate(%v %v)", Num(x), Num(y))}
 }
 
-// Num formats a number for an attribute, with two decimals.
+// Num formats a number for an attribute, rounded to two decimals.
 func Num(v float64) string { return fmt.Sprint(math.Round(v*100) / 100) }
 
 // gateAt returns the place of a station's gate, across the rail on which events arrive, and its rotation in degrees.
@@ -289,7 +289,7 @@ func gateTransform(station probe.Station) string {
 	return fmt.Sprintf("translate(%v %v) rotate(%v)", Num(x), Num(y), turn)
 }
 
-// rect returns the attributes of the box's rectangle; inside returns a box smaller by that many units on each side.
+// rect returns the attributes of the box's rectangle; inside returns a box that is smaller on each side.
 func (b box) rect(radius float64) templ.Attributes { return Rect(b.X, b.Y, b.W, b.H, radius) }
 
 func (b box) inside(by float64) box { return box{b.X + by, b.Y + by, b.W - 2*by, b.H - 2*by, ""} }
@@ -311,7 +311,7 @@ func rowY(b box, row int) float64 {
 	return y
 }
 
-// wider returns a box that is wider by that many units on either side.
+// wider returns a box that is wider on the left and on the right.
 func (b box) wider(by float64) box { return box{b.X - by, b.Y, b.W + 2*by, b.H, ""} }
 
 func movedTo(spot string) templ.Attributes { return moved(spots[spot][0], spots[spot][1]) }

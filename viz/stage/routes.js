@@ -349,7 +349,7 @@ export const routes = {
   HandlerCalled(s, r) {
     const to = s.spot("listeners", r, 0);
     if (!to) return;
-    const beside = s.scene.tall ? 106 : -10; // beside the words
+    const beside = s.scene.tall ? 106 : -10; // 10 outside the handlers' box: left, or right if tall
     const way = [s.spot("listeners", r, s.g.stops.handed), s.spot("listeners", r, s.g.stops.called)];
     s.go(mine(r), [...way, [s.g.boxes.handler.X + beside, to[1]]], { colour: "delivered" });
   },

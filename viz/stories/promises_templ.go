@@ -63,7 +63,7 @@ func OpenPromises(r *rules.Report) templ.Component {
 	})
 }
 
-// promisesState is the button's text, with the number of broken promises; text is the first one's, for the banner.
+// promisesState is the button's text. n is the number of broken promises; text is the first one's, for the banner.
 func promisesState(n int, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -118,7 +118,7 @@ func (p Promises) report(r *http.Request) (any, error) {
 	return p.Monitor.Report(), nil
 }
 
-// panel answers with the panel of the promises, and the line of a lab about one of them.
+// panel answers with the panel of the promises, and in a lab's working copy with the state of the lab's promise.
 func (p Promises) panel(r *http.Request) (any, error) {
 	p.Monitor.Look(r.Context())
 	return PromisesNow(p.Report(), p.Lab), nil
@@ -230,8 +230,8 @@ func (k Knobs) reset(r *http.Request) (any, error) {
 	return k.obeyed(receipt), err
 }
 
-// obeyed returns the answer to a command: 200 and the state of all knobs if it is done, 202 and its id if it waits in a
-// held world. In that case a CommandEnded record with this id reports its end.
+// obeyed returns the response to a command: 200 and the state of all knobs, or 202 and the command's id, too, if the
+// command waits in a held world. A CommandEnded record with that id then reports its end.
 func (k Knobs) obeyed(receipt sandbox.Receipt) any {
 	if !receipt.UnderWay {
 		return k.Sandbox.Knobs()

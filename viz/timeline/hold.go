@@ -76,7 +76,7 @@ type holdCommand struct {
 // stepped is the answer to a step, or a walk.
 type stepped struct {
 	Passed int    `json:"passed"`         // the number of goroutines that passed a point
-	Says   string `json:"says,omitempty"` // the same in words, or how a walk ended; "" if at a point
+	Says   string `json:"says,omitempty"` // Passed in words, or how a walk ended; "" if it ended at a point
 	hold.Status
 }
 
@@ -206,7 +206,7 @@ func (h Hold) News() (event string, news func(passed time.Duration) any) {
 }
 
 const (
-	shownHeld      = 40               // the most held goroutines that the panel lists
+	shownHeld      = 40               // the maximum number of held goroutines in the panel
 	pageUnattended = 15 * time.Second // the time the world stays held after a page vanishes
 )
 

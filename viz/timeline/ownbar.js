@@ -1,4 +1,4 @@
-// The line about the viewer's own change: its progress, then its time at each station, then the changes in response.
+// OwnBar names the viewer's own change. After the change has arrived, it shows the time and a bar for each station.
 
 import { $, make, mark, part, put, say, when } from "../dom/dom.js";
 import { counted, cut, milliseconds } from "../lib/texts.js";

@@ -66,11 +66,11 @@ func (p Past) snapshot(r *http.Request) (any, error) {
 	}{seq, p.Log.ID(), p.Log.Size(), p.Recording, p.Switches, state}, err
 }
 
-// maxRecords is the most records one answer carries.
+// maxRecords is the maximum number of records in one response.
 const maxRecords = 10_000
 
-// keyframe answers GET /viz/keyframe?at=SEQ with a picture at or before SEQ, from which the page folds on to SEQ. It is
-// 410 Gone if the log no longer leads there.
+// keyframe answers GET /viz/keyframe?at=SEQ with a picture at or before SEQ, from which the page folds on to SEQ. The
+// error is 410 Gone if the log no longer leads there.
 func (p Past) keyframe(r *http.Request) (any, error) {
 	at, err := reply.Number(r.URL.Query(), "at", p.Log.Last())
 	if err != nil {
@@ -226,8 +226,8 @@ const (
 // Limits are settings that the program and the page share (dom.js).
 type Limits struct {
 	BucketWidth int64 `json:"bucketWidth"` // the width of a bucket of the timeline, in ns
-	Buckets     int   `json:"buckets"`     // the most buckets on the timeline
-	Flags       int   `json:"flags"`       // the most anomalies on the timeline
+	Buckets     int   `json:"buckets"`     // the maximum number of buckets on the timeline
+	Flags       int   `json:"flags"`       // the maximum number of anomalies on the timeline
 
 	Writes []string `json:"writes"` // the methods of requests that change something; other requests are not drawn
 
@@ -235,7 +235,7 @@ type Limits struct {
 	Demo    string `json:"demo"`    // the agent whose changes give way to the viewers'
 }
 
-// Limit is sent to the page, which keeps the same timeline and sums up at the same rate.
+// Limit is sent to the page, which keeps the same timeline and applies the same rules to viewers' changes.
 var Limit = Limits{BucketWidth: int64(bucketWidth), Buckets: maxBuckets, Flags: maxFlags,
 	Writes:  []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 	Viewers: sandbox.Viewers, Demo: sandbox.Demo}
@@ -247,7 +247,7 @@ type Span struct {
 	Last   uint64 `json:"last"`
 	T      int64  `json:"t"`     // the last record's time, in ns since the log began
 	Width  int64  `json:"width"` // the width of a bucket, in ns
-	// Each has a number (times Width is its time), first seq, records and events; empty buckets are left out.
+	// Each has its number (its time divided by Width), first seq, records and events. Empty buckets are left out.
 	Buckets [][4]uint64 `json:"buckets"`
 	Flags   []Flag      `json:"flags"`
 }

@@ -232,7 +232,7 @@ func (r *Run) Now() map[string]string { return r.Options.Shown() }
 // Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
-// switchTo returns the function that ends the run and begins one with the options other, or nil if they are the same.
+// switchTo returns a function that ends the run and begins one with other's options, or nil if no switch differs.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil
@@ -260,11 +260,11 @@ const ClockManual = "manual"
 // Options are the settings of both halves.
 type Options struct {
 	Demo         bool              // whether gentle built-in traffic runs
-	Controllers  []string          // the names of the running ones, out of pipeline.Controllers
+	Controllers  []string          // the names of those that run, out of pipeline.Controllers
 	Switches     map[string]string // by name, values that pipeline.Switches offers
 	MediaType    string            // the encoding of the objects in etcd
 	RingCapacity int               // entries in each history ring; 0: dynamic
-	MaxTraffic   int               // the most changes a second that a viewer may set; 0: the sandbox's own limit
+	MaxTraffic   int               // the limit of a viewer's rate, in changes a second; 0: the sandbox's own limit
 	LogSize      int               // records that the log keeps
 	Clock        string            // "real" or [ClockManual]
 	Etcd         string            // "memory": the small etcd; "": a real one
@@ -289,8 +289,8 @@ type Clocks struct {
 	patience *worldclock.Clock // never stops
 }
 
-// StartClocks returns running clocks. stop ends them and returns when they have ended: call it after all their users
-// have ended.
+// StartClocks returns running clocks. stop ends the clocks and returns when they have ended. Call stop after all users
+// of the clocks have ended.
 func StartClocks() (c *Clocks, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c = &Clocks{World: worldclock.New(time.Now()), patience: worldclock.New(time.Now())}
@@ -300,8 +300,8 @@ func StartClocks() (c *Clocks, stop func()) {
 	return c, func() { cancel(); routines.Wait() }
 }
 
-// tellStops reports, until ctx is done, each time that the program goes on after it was stopped as a whole. It learns
-// of this from the patience clock, which no viewer can stop.
+// tellStops reports each time that the whole process goes on after it was stopped, until ctx is done. The patience
+// clock, which no viewer can stop, detects this.
 func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	for {
 		select {
