@@ -12,20 +12,20 @@ import (
 // gzipThreshold is the size above which compressing costs less than sending: upstream's defaultGzipThresholdBytes.
 const gzipThreshold = 128 * 1024
 
-// gzipPool keeps compressors for later answers: each has a quarter of a megabyte of tables. They favour speed, because
-// a server's processors are busy before its network is.
+// gzipPool keeps compressors for later responses: each has a quarter of a megabyte of tables. The compressors favour
+// speed, because a server's processors are busy before its network is.
 var gzipPool = sync.Pool{New: func() any {
 	compressor, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // only an unknown level is an error
 	return compressor
 }}
 
-// keptPool keeps buffers for later answers.
+// keptPool keeps buffers for later responses.
 var keptPool = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, gzipThreshold) }}
 
-// Writer compresses large answers. It buffers the first [gzipThreshold] bytes before it writes the header, so a handler
-// that fails earlier can still give another answer. It writes the rest in pieces of that size, because lists are
-// encoded item by item, and net/http alone would make a system call for every few items. Only one goroutine may use a
-// Writer.
+// Writer compresses large responses. It buffers the first [gzipThreshold] bytes before it writes the header, so a
+// handler that fails earlier can still send another response. It writes the rest in pieces of that size, because lists
+// are encoded item by item, and net/http alone would make a system call for every few items. Only one goroutine may use
+// a Writer.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go: deferredResponseWriter
 type Writer struct {
@@ -36,15 +36,15 @@ type Writer struct {
 
 	kept    *bufio.Writer // the buffer; nil: nothing has been written
 	started bool          // the header has been written
-	gzip    *gzip.Writer  // nil: the answer is not compressed
+	gzip    *gzip.Writer  // nil: the response is not compressed
 }
 
-// NewWriter returns the writer of an answer with a status code. compressed reports whether the client accepts gzip.
+// NewWriter returns the writer of a response with a status code. compressed reports whether the client accepts gzip.
 func NewWriter(response http.ResponseWriter, code int, compressed bool) *Writer {
 	return &Writer{response: response, code: code, compressed: compressed}
 }
 
-// Started reports whether the header has been written. After that, the handler can give no other answer.
+// Started reports whether the header has been written. After that, the handler can send no other response.
 func (w *Writer) Started() bool { return w.started }
 
 // Write buffers p, and writes the buffer when it is full.
@@ -56,7 +56,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.kept.Write(p)
 }
 
-// pieces writes the contents of the buffer. If it is called before Close, the answer is large.
+// pieces writes the contents of the buffer. A Write before Close means that the response is large.
 type pieces struct{ *Writer }
 
 func (w pieces) Write(p []byte) (int, error) {
@@ -81,12 +81,12 @@ func (w *Writer) start() {
 	}
 }
 
-// Close writes the rest of the buffer and ends the answer. Call it once, even after an error.
+// Close writes the rest of the buffer and ends the response. Call it once, even after an error.
 func (w *Writer) Close() (err error) {
 	w.start()
 	if w.kept != nil {
 		err = w.kept.Flush()
-		w.kept.Reset(nil) // the pools must not keep the answer alive
+		w.kept.Reset(nil) // the pools must not keep the response alive
 		keptPool.Put(w.kept)
 	}
 	if w.gzip != nil {

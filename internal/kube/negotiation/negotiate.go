@@ -1,5 +1,5 @@
-// Package negotiation chooses the forms of requests and answers: media types by Accept and Content-Type, conversion to
-// tables and metadata, and compression. Pools are its only state.
+// Package negotiation chooses the forms of requests and responses: media types by Accept and Content-Type, conversion
+// to tables and metadata, and compression. Pools are its only state.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation
 package negotiation
@@ -26,7 +26,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// The media types of answers. Requests may use any type that the scheme's codecs read, including protobuf.
+// The media types of responses. Requests may use any type that the scheme's codecs read, including protobuf.
 //
 // Differs: upstream also answers in protobuf and CBOR. Every client that prefers them accepts JSON, too.
 const (
@@ -34,7 +34,7 @@ const (
 	YAML = runtime.ContentTypeYAML
 )
 
-// MediaType is the outcome of a negotiation: the encoding of the answer, and the conversion before it.
+// MediaType is the outcome of a negotiation: the encoding of the response, and the conversion before it.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: MediaTypeOptions
 type MediaType struct {
@@ -45,7 +45,7 @@ type MediaType struct {
 	Encoder runtime.Encoder // set by Output and Stream
 }
 
-// Output chooses the form of the answer to r. The error is a 406: the client accepts no form that we have.
+// Output chooses the form of the response to r. The error is a 406: the client accepts no form that we have.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateOutputMediaType
 func Output(r *http.Request) (MediaType, error) {
@@ -130,7 +130,7 @@ func Stream(output MediaType) (MediaType, error) {
 	return output, nil
 }
 
-// wantsPretty reports whether a person will read the answer. It uses ?pretty, or else the user agent.
+// wantsPretty reports whether a person will read the response. It uses ?pretty, or else the user agent.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: isPrettyPrint
 func wantsPretty(r *http.Request) bool {
@@ -247,7 +247,7 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	return Body{info, body}, err
 }
 
-// Decode decodes the body as [DecodeObject] does, and adds the warnings to the answer. The error is a 400.
+// Decode decodes the body as [DecodeObject] does, and adds the warnings to the response. The error is a 400.
 func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (runtime.Object, error) {
 	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive)
@@ -301,7 +301,7 @@ func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.
 		want.Kind, err, summary))
 }
 
-// maxWarningBytes is the most bytes of warnings in the header of one answer.
+// maxWarningBytes is the maximum number of bytes of warnings in the header of one response.
 const maxWarningBytes = 4096
 
 // AddWarnings adds a header for each problem that did not cause a refusal, up to maxWarningBytes.

@@ -172,7 +172,7 @@ func TestOnlyLargeAnswersAreCompressed(t *testing.T) {
 	}
 }
 
-// A pooled compressor must not keep its last answer alive: an answer holds a connection with its buffers.
+// A pooled compressor must not keep its last response alive: a response holds a connection with its buffers.
 func TestACompressorForgetsItsAnswer(t *testing.T) {
 	response := httptest.NewRecorder()
 	answered := weak.Make(response)

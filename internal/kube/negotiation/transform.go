@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// TableOptions parses the query parameters of a conversion to a table. It returns nil if the answer is not a table.
+// TableOptions parses the query parameters of a conversion to a table. It returns nil if the response is not a table.
 func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, error) {
 	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil

@@ -197,7 +197,7 @@ func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 // ValidateUpdate checks the same as Validate.
 func (s EventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
 
-// maxDataSize is the most data in a config map or secret. Etcd refuses requests of more than 1.5 MiB.
+// maxDataSize is the maximum size of the data in a config map or secret. Etcd refuses requests of more than 1.5 MiB.
 const maxDataSize = 1 << 20
 
 // ConfigMapStrategy is for config maps.

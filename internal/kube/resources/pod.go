@@ -55,7 +55,7 @@ func (p *podFields) Get(field string) string {
 	return ""
 }
 
-// PodStrategy is for writes by users: of the spec, but not of the status, which belongs to the kubelet.
+// PodStrategy is for writes by users, which change the spec but not the status. The status belongs to the kubelet.
 type PodStrategy struct{ SpecStrategy }
 
 // Default sets missing fields.
@@ -87,7 +87,7 @@ func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	return append(problems, validatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
-// CheckGracefulDelete sets the time that a running pod has to stop. A pod that has finished or was never bound to a
+// CheckGracefulDelete sets the time in which a running pod must stop. A pod that has finished or was never bound to a
 // node gets no time, because no kubelet will report the end of its containers.
 func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
@@ -103,7 +103,7 @@ func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.Delet
 	return true
 }
 
-// PodStatusStrategy is for writes by the kubelet: of the status, but not of the spec.
+// PodStatusStrategy is for writes by the kubelet, which change the status but not the spec.
 type PodStatusStrategy struct{ PodStrategy }
 
 // PrepareForUpdate keeps everything but the status and the metadata.

@@ -86,7 +86,7 @@ func validateResources(resources *corev1.ResourceRequirements, path *field.Path)
 	return problems
 }
 
-// updatablePodSpec is the error for a change of any other field.
+// updatablePodSpec is the error for a change of a field that it does not list.
 const updatablePodSpec = "pod updates may not change fields other than " +
 	"`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only " +
 	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +

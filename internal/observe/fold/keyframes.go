@@ -25,8 +25,8 @@ type Keyframe struct {
 	State json.RawMessage
 }
 
-// Keyframes are pictures kept while a log is folded. The picture at any record is the last keyframe before it with the
-// few records since then. The caller drops old ones with [Keyframes.Forget]; their bytes are bounded in any case.
+// Keyframes are pictures kept while a log is folded. The picture at a record is the last keyframe before it, with the
+// later records folded in. The caller drops old ones with [Keyframes.Forget]; their total size is bounded anyway.
 type Keyframes struct {
 	every  uint64
 	frames []Keyframe // the oldest first

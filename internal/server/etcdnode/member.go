@@ -153,7 +153,7 @@ func (e *Etcd) config() config.ServerConfig {
 	}
 }
 
-// lookTimeout is how long a member may take to answer. On a busy machine a connection alone may take a second.
+// lookTimeout limits the wait for a member's status. On a busy machine a connection alone may take a second.
 const lookTimeout = 3 * time.Second
 
 var errFull = errors.New("etcd has used up its quota: " + // etcd's own error has no advice

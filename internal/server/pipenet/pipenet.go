@@ -1,5 +1,5 @@
 // Package pipenet is a network without sockets: a listener and a dialer joined by net.Pipe. A goroutine that waits for
-// it is durably blocked, as testing/synctest defines it, so real net/http servers and clients can run in a bubble.
+// a pipe is durably blocked, as testing/synctest defines it, so real net/http servers and clients can run in a bubble.
 package pipenet
 
 import (
@@ -89,7 +89,7 @@ type Network struct{ listener atomic.Pointer[Listener] }
 // error.
 func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 	var serving routine.Group
-	var conns sync.WaitGroup // counts connections, each until its last handler has ended; complete before Serve returns
+	var conns sync.WaitGroup // counts connections; each counts until its last handler has ended
 	listener := Listen()
 	server := &http.Server{
 		Handler:     handler,

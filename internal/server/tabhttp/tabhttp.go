@@ -1,6 +1,6 @@
 // Package tabhttp carries HTTP over messages, between a page and a program in one browser tab, because a page has no
 // socket to its Worker. The page's half is cmd/tab/tab.js. The program's half is a proxy, which forwards each request
-// through an HTTP client. While the page does not read an answer, the proxy does not read the connection.
+// through an HTTP client. While the page does not read a response, the proxy does not read the connection.
 //
 //	page      request ─► … room, room …           | abort
 //	program             head ─► chunk, chunk … end | abort
@@ -27,7 +27,7 @@ const (
 	End     = "end"
 )
 
-// maxChunk is the most bytes in one message.
+// maxChunk is the maximum number of bytes in one message.
 const maxChunk = 4 << 10
 
 // Message is one message. Fields that its kind does not use are empty.
@@ -37,7 +37,7 @@ type Message struct {
 	Method, URL string
 	Header      http.Header
 	Status      int
-	Body        []byte // the body of a request, or a piece of the answer's
+	Body        []byte // the body of a request, or a piece of a response's body
 	Room        int64
 	Reason      string
 }
@@ -48,13 +48,13 @@ type Proxy struct {
 	client *http.Client
 	post   func(Message) // sends to the page; does not block
 
-	requests routine.Group // Receive adds to it; Wait waits for it
+	requests routine.Group // goroutines of requests; Receive starts them, and Wait waits for them
 
 	mu   sync.Mutex // guards open; innermost
 	open map[int]*exchange
 }
 
-// exchange is a request and its answer. It exists until the answer ends.
+// exchange is a request and its response. It exists until the response ends.
 type exchange struct {
 	cancel context.CancelFunc
 	room   atomic.Int64  // bytes that may be sent
@@ -106,7 +106,7 @@ func (p *Proxy) do(ctx context.Context, e *exchange, m Message) {
 	p.post(last)
 }
 
-// pump forwards the request, and sends the answer as room permits. It returns io.EOF at the end of the answer.
+// pump forwards the request, and sends the response as room permits. It returns io.EOF at the end of the response.
 func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 	request, err := http.NewRequestWithContext(ctx, m.Method, m.URL, bytes.NewReader(m.Body))
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 	defer response.Body.Close()
 	p.post(Message{ID: m.ID, Kind: Head, Status: response.StatusCode, Header: response.Header})
 	for {
-		piece := make([]byte, maxChunk) // a new slice each time, because messages keep theirs
+		piece := make([]byte, maxChunk) // a new slice each time, because each message keeps its slice
 		n, end := response.Body.Read(piece)
 		if err := p.send(ctx, e, m.ID, piece[:n]); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 	}
 }
 
-// send posts a piece of the answer, and waits until the page has room for all of it.
+// send posts a piece of the response, and waits until the page has room for all of it.
 func (p *Proxy) send(ctx context.Context, e *exchange, id int, piece []byte) error {
 	for len(piece) > 0 {
 		n := min(e.room.Load(), int64(len(piece)))

@@ -232,13 +232,13 @@ func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	assert.NoError(t, require.Value(New(chapters.FS(), docs.FS()))(t).Problems)
 }
 
-// chapterMinutes is the longest that a chapter may take, with its exercises.
+// chapterMinutes is the maximum time for a chapter with its exercises.
 const chapterMinutes = 60
 
 // chapterLimits has the chapters with other limits.
 var chapterLimits = map[int]int{6: 50, 14: 70, 15: 20}
 
-// bookWords is the most words of prose and tables that the chapters may have together.
+// bookWords is the maximum number of words of prose and tables in all chapters together.
 const bookWords = 33_500
 
 func TestChaptersAreReadInAnHour(t *testing.T) {
@@ -265,9 +265,9 @@ var (
 	quoted  = regexp.MustCompile(`(?s)<(figcaption|pre|summary|svg)\b.*?</(figcaption|pre|summary|svg)>`)
 )
 
-// minutes returns how long a page takes a reader who wants to understand it: 220 words of prose a minute, 180 of
-// comments, 12 lines of code, and two minutes for each question and each session, except one that begins an answer. It
-// leaves out sections that are folded as a whole.
+// minutes returns the time that a reader needs to understand a page: 220 words of prose a minute, 180 of comments, 12
+// lines of code, and two minutes for each question and each session, except one that begins an answer. It leaves out
+// sections that are folded as a whole.
 func minutes(page string) float64 {
 	page = folded.ReplaceAllString(page, "")
 	code := strings.Join(codes.FindAllString(page, -1), "")
@@ -311,8 +311,8 @@ func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	assert.True(t, got <= 15, "it takes %.1f minutes", got)
 }
 
-// docsPages and docsWords are the most pages that docs/ may have, and the most words of prose and tables. CHANGES
-// counts in neither.
+// docsPages and docsWords are the maximum numbers of pages of docs/, and of their words of prose and tables. Neither
+// counts CHANGES.
 const (
 	docsPages = 15
 	docsWords = 29_000
@@ -350,7 +350,7 @@ func said(page string) int {
 	return len(strings.Fields(html.UnescapeString(tags.ReplaceAllString(quoted.ReplaceAllString(page, ""), ""))))
 }
 
-// columns is the greatest width of a line of an excerpt. Lines that report a moment or name upstream's counterpart may
+// columns is the maximum width of a line of an excerpt. Lines that report a moment or name upstream's counterpart may
 // be longer, because they cannot be broken.
 const columns = 96
 

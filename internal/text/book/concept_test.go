@@ -23,10 +23,10 @@ import (
 	"listwatch/internal/server/mvcc"
 )
 
-// mostWords is the most words of its own that a concept may have. All else is in the book: no fact has two homes.
+// mostWords is the maximum number of a concept's own words. All else is in the book: no fact has two homes.
 const mostWords = 60
 
-// TestAConceptSaysLittleAndShowsAll checks that each exchange is the server's whole answer; -update writes it.
+// TestAConceptSaysLittleAndShowsAll checks that each exchange is the server's whole response; -update writes it.
 func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	all := Concepts()
 	assert.True(t, len(all) >= 15, "%d concepts", len(all))
@@ -49,10 +49,10 @@ func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	}
 }
 
-// uid matches the only part of an answer that differs in each run.
+// uid matches the only part of a response that differs in each run.
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// played starts a server in a bubble, sends it the requests before, and returns the whole answer to the last request.
+// played starts a server in a bubble, sends it the requests before, and returns the whole response to the last request.
 func played(t *testing.T, before []string, last string) (answer string) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's clock
@@ -63,7 +63,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, request := range before {
-			if later, ok := strings.CutPrefix(request, "later "); ok { // sent during the last request's answer
+			if later, ok := strings.CutPrefix(request, "later "); ok { // sent during the last response
 				time.AfterFunc(2*time.Second, func() { answered(t, server.Handler(), later) })
 				continue
 			}
@@ -81,7 +81,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 	return answer
 }
 
-// answered sends the request "VERB /path {body}", and returns the answer after the answer has ended.
+// answered sends the request "VERB /path {body}", and returns the response after its end.
 func answered(t *testing.T, server http.Handler, request string) *httptest.ResponseRecorder {
 	verb, rest, _ := strings.Cut(request, " ")
 	target, body, _ := strings.Cut(rest, " ")

@@ -117,7 +117,7 @@ func between(text, start, end string) string {
 var concepts embed.FS
 
 // Concept is a page of one screen with a lasting address: what a client must do, where the book explains it, and one
-// recorded exchange with the whole answer.
+// recorded exchange with the whole response.
 type Concept struct {
 	Name     string // the name of the page: "410"
 	Title    string

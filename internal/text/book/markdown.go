@@ -232,7 +232,7 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 // commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
-// callouts turns the marks with which a forge makes a box of a quotation into words.
+// callouts replaces the marks of a forge's boxed quotations by words.
 var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
 // made matches the code or output that "make generate" inserts below a link to a first try, for readers on a forge. The

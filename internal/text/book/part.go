@@ -45,8 +45,8 @@ func words(singular string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + singular + `)s?\b`)
 }
 
-// in returns the place at which a text first names the part, [from, to), or nil if it does not. If the text is code, it
-// must be the name.
+// in returns the place [from, to) at which a text first names the part, or nil. Code names the part only if the code
+// equals p.code.
 func (p *Part) in(written string, isCode bool) []int {
 	switch {
 	case isCode && written == p.code:
