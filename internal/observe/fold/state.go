@@ -213,8 +213,8 @@ func whole(v reflect.Value) reflect.Value {
 }
 
 // Read returns the state that was written as JSON. Fields that the text lacks are as in an empty picture, because an
-// earlier version of the program did not write them. Read returns an error if the text is no state, has a number beyond
-// [MaxNumber], or holds more than [State.Fits] allows. It stops reading before a text takes too much memory.
+// earlier version of the program did not write them. Read returns an error if the text is not a state, has a number
+// beyond [MaxNumber], or holds more than [State.Fits] allows. It stops reading before a text takes too much memory.
 func Read(written []byte) (*State, error) {
 	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
 	if values > maxValues {
@@ -263,7 +263,7 @@ const (
 )
 
 // Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. Fits takes as
-// long as folding some hundred records.
+// long as folding about a hundred records.
 func (s *State) Fits() error {
 	if n := len(s.Resources); n > MaxResources {
 		return fmt.Errorf("the picture at record %d has more than the %d resources that can be shown", s.Seq,

@@ -63,7 +63,7 @@ func (l *line) run(t *testing.T, n int) *routine.Group {
 	return group
 }
 
-// counts returns how often each point has been reported.
+// counts returns the number of reports of each point.
 func (l *line) counts() map[Point]int {
 	counts := map[Point]int{}
 	records, _ := l.log.Since(nil, 0, l.log.Size())

@@ -11,11 +11,11 @@ import (
 const (
 	// LoudLanes is the number of a resource's lanes that the program keeps loud when no viewer looks at them.
 	LoudLanes = 32
-	// MaxCrowd is the largest number of watchers that one [CrowdLookedAt] covers.
+	// MaxCrowd is the maximum number of watchers that one [CrowdLookedAt] covers.
 	MaxCrowd = 5000
 )
 
-// Lengths returns how many events are in a watcher's input and in its result, and the capacity of each.
+// Lengths returns the numbers of events in a watcher's input and in its result, and the capacity of each.
 type Lengths func() (input, result, capacity int)
 
 // lane is one of many subjects that are alike, such as a watcher. The log has every moment of a loud lane. It leaves
@@ -26,7 +26,7 @@ type Lengths func() (input, result, capacity int)
 //	loud    … InputSent  InputReceived  ResultSent
 //	quiet   … InputBlocked  InputSent                 a wait, and its end
 //	all     … CrowdLookedAt                           once a second
-//	loud    … WatcherLookedAt 10 10  InputReceived    someone looks at it from here on
+//	loud    … WatcherLookedAt 10 10  InputReceived    a viewer looks at it from here on
 type lane struct {
 	// Set by [Probe.Lane], never changed.
 	log     *Log

@@ -129,7 +129,7 @@ func (c *Clock) Now() time.Time {
 
 func (c *Clock) nowLocked() time.Time { return c.frame.at(time.Now()) }
 
-// Since returns how much of the world's time has passed since t.
+// Since returns the world's time that has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // SetSpeed sets how fast the clock runs when it runs. It returns an error if speed is not in [MinSpeed, MaxSpeed].

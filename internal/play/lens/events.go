@@ -32,7 +32,7 @@ type Event struct {
 	Size       int  // bytes in the frame
 }
 
-// Events parses the body of a watch's answer: lines of JSON, which arrive in pieces of any size. It buffers at most
+// Events parses the body of a watch's response: lines of JSON, which arrive in pieces of any size. It buffers at most
 // MaxEvent bytes. Only one goroutine may use it.
 type Events struct {
 	frame []byte // the beginning of the incomplete frame, up to MaxEvent

@@ -42,10 +42,10 @@ var ErrEnds = errors.New(weEnded)
 type exchange struct {
 	lens          *Lens
 	*request      // guarded by the lens, except for Ask, which never changes; only this goroutine sets status
-	io.ReadCloser // the body from the server; nil before the answer
+	io.ReadCloser // the body from the server; nil before the response
 
-	protobuf bool   // the answer is protobuf, which the lens does not parse
-	encoding string // Content-Encoding of the answer
+	protobuf bool   // the response is protobuf, which the lens does not parse
+	encoding string // Content-Encoding of the response
 	bytes    int64  // bytes read so far
 	why      string // the reason for the end
 	events   Events
@@ -54,7 +54,7 @@ type exchange struct {
 	head     []byte // the beginning of the body of a list
 }
 
-// rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the answer parseable: it
+// rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the response parseable: it
 // requests watches without compression, and JSON if the client accepts protobuf or JSON.
 func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(x.lens.config.Servers[0])
@@ -68,7 +68,7 @@ func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// pass takes the header of an answer: it saves the status, drops harmful headers, and wraps the body.
+// pass takes the header of a response: it saves the status, drops harmful headers, and wraps the body.
 func (x *exchange) pass(response *http.Response) error {
 	x.answered(response.StatusCode, response.Header)
 	guardBrowsers(response.Header)
@@ -86,7 +86,7 @@ func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error
 		"the lens cannot reach %s: %v; is kubectl proxy still running?", x.lens.transport.Server().Host, err))
 }
 
-// answered saves the status of an answer, and the facts in its header.
+// answered saves the status of a response, and the facts in its header.
 func (x *exchange) answered(status int, header http.Header) {
 	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
 	l, r := x.lens, x.request

@@ -31,12 +31,12 @@ type request struct {
 
 	status    int
 	lastFrame time.Time // the time of the last frame, or else of the header
-	rv        string    // the version of the list or object in the answer
+	rv        string    // the version of the list or object in the response
 	cause     string    // the reason for the end
 	ended     time.Time // zero: the request is open
 
 	// Only for a watch.
-	streams  bool          // the answer has begun
+	streams  bool          // the response has begun
 	gone     bool          // the watch got 410
 	stuckFor time.Duration // time for which the connection was full; 0: never
 	// The time at which the exchange began to write a piece to the client, in Unix nanoseconds; 0: it is not writing.
@@ -113,7 +113,7 @@ func (l *Lens) frame(r *request, event Event, at time.Time) {
 	}
 }
 
-// end records the end of a request: the reason, the version of the list or object, and the size of the answer.
+// end records the end of a request: the reason, the version of the list or object, and the size of the response.
 func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,7 @@ func New(config Config) *Lens {
 	}
 }
 
-// ServeHTTP forwards or refuses one request. It returns when the answer has ended.
+// ServeHTTP forwards or refuses one request. It returns when the response has ended.
 func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := l.refuse(w.Header(), r); err != nil {
 		handlers.WriteError(w, r, err)
@@ -90,13 +90,13 @@ func (l *Lens) Run(ctx context.Context) {
 	routine.Every(ctx, l.config.Clock, period, l.tick)
 }
 
-// passed lists the headers of answers that API clients need. The lens drops all others: a server sets them for its own
+// passed lists the response headers that API clients need. The lens drops all others: a server sets them for its own
 // origin, but here they would apply to ours.
 var passed = strings.Fields("Allow Audit-Id Cache-Control Connection Content-Encoding Content-Length Content-Type " +
 	"Date Etag Last-Modified Location Retry-After Sec-Websocket-Accept Sec-Websocket-Protocol Upgrade Vary Warning " +
 	"Www-Authenticate X-Kubernetes-Pf-Flowschema-Uid X-Kubernetes-Pf-Prioritylevel-Uid X-Stream-Protocol-Version")
 
-// guardBrowsers changes the header of an answer so that the answer cannot run in a browser under our origin, or change
+// guardBrowsers changes a response's header so that the response cannot run in a browser under our origin, or change
 // our policies.
 func guardBrowsers(header http.Header) {
 	for name := range header {
@@ -140,7 +140,7 @@ func (l *Lens) Report() Report {
 // acts lists the subresources through which a GET can change the cluster.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns the error for a forbidden request, or nil for an allowed one. header is the answer's.
+// refuse returns the error for a forbidden request, or nil for an allowed one. header is the response's.
 func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	if l.config.Writes {
 		return nil

@@ -201,7 +201,7 @@ func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
 
 func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
 	_, urls := named(t, 1)
-	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections; no one answers
+	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections; no server answers
 	require.NoError(t, err)
 	defer deaf.Close()
 	transport := otherserver.NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})

@@ -163,7 +163,7 @@ type program struct {
 // as returns a program with this name and resource.
 func (w *world) as(name, resource string) *program { return &program{w, name, resource} }
 
-// send sends a request for all objects, or for the object default/NAME, and returns the answer.
+// send sends a request for all objects, or for the object default/NAME, and returns the response.
 func (p *program) send(method, name, query, body string) *http.Response {
 	p.t.Helper()
 	plural, group, _ := strings.Cut(p.resource, ".")
@@ -181,13 +181,13 @@ func (p *program) send(method, name, query, body string) *http.Response {
 	return require.Value(p.client.Do(request))(p.t)
 }
 
-// do sends a request, and returns the version in the answer.
+// do sends a request, and returns the version in the response.
 func (p *program) do(method, name, query, body string, code int) string {
 	p.t.Helper()
 	response := p.send(method, name, query, body)
 	answer := require.Value(io.ReadAll(response.Body))(p.t)
 	require.Equal(p.t, code, response.StatusCode)
-	synctest.Wait() // waits until the lens has seen the end of the answer
+	synctest.Wait() // waits until the lens has seen the end of the response
 	return p.learn(answer)
 }
 

@@ -36,7 +36,7 @@ const maxList = 64 << 20
 var errTooMany = errors.New("too many objects")
 
 // watched is one watched resource: an informer, with its transport and its decoder. Both request only metadata, limit
-// the answers while they arrive, and describe problems in words.
+// the responses while they arrive, and describe problems in words.
 type watched struct {
 	// Set by Guest.add, never changed.
 	guest    *Guest
@@ -105,7 +105,7 @@ var meanings = map[int]string{
 	5: "the server has a problem of its own. The reflector tries again by itself",
 }
 
-// judge explains a status; "" if it is no problem. The reflector handles 410 and 429.
+// judge explains a status, or returns "" if the status is not a problem. The reflector handles 410 and 429.
 func (w *watched) judge(status int) string {
 	text := cmp.Or(meanings[status], meanings[status/100])
 	if text == "" {
@@ -159,12 +159,12 @@ func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	return object, kind, nil
 }
 
-// misread records that an answer cannot be decoded, unless the connection broke, and returns a shorter error.
+// misread records that a response cannot be decoded, unless the connection broke, and returns a shorter error.
 func (w *watched) misread(err error) error {
 	if broken := net.Error(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	short := fmt.Errorf("%.200s", err.Error()) // the error may quote the whole answer
+	short := fmt.Errorf("%.200s", err.Error()) // the error may quote the whole response
 	w.trouble.Store(fmt.Sprintf(
 		"the server's answer is not understood (%v): does -server name the address of an API server?", short))
 	return short

@@ -73,7 +73,7 @@ func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, cmp.Or(context.Cause(a.ctx), err)
 }
 
-// begin returns the answer for a request, or nil if the client's line is cut.
+// begin returns the response for a request, or nil if the client's line is cut.
 func (c *Connections) begin(request *http.Request) *answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,20 +196,20 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// answer is the answer to one request, and its body.
+// answer is the response to one request, and its body.
 type answer struct {
 	io.ReadCloser // the body; nil until it begins
 
 	// Set by begin, never changed.
 	connections *Connections
 	line        *line
-	ctx         context.Context // the request's, cancelled when the answer ends; by errCut after a cut
+	ctx         context.Context // the request's, cancelled when the response ends; by errCut after a cut
 	cancel      context.CancelCauseFunc
 
 	open bool // the body has begun; guarded by Connections.mu
 }
 
-// wait blocks while the line is stalled, at most until the answer ends.
+// wait blocks while the line is stalled, at most until the response ends.
 func (a *answer) wait() {
 	if stall := a.stall(); stall != nil {
 		select {
@@ -225,7 +225,7 @@ func (a *answer) stall() <-chan struct{} {
 	return a.line.stall
 }
 
-// opens records that the body has begun, and returns true. It returns false if the answer has already ended.
+// opens records that the body has begun, and returns true. It returns false if the response has already ended.
 func (a *answer) opens() bool {
 	a.connections.mu.Lock()
 	defer a.connections.mu.Unlock()

@@ -8,7 +8,7 @@
 // that. Slow work (a restart of etcd, deletions, opening a watch) comes afterwards. So commands need no locks against
 // each other, and a debugger that steps into one stays in it.
 //
-// The request only waits for the answer. A command runs to its end, or is undone, even after its client has gone; only
+// The request only waits for the result. A command runs to its end, or is undone, even after its client has gone; only
 // the end of the session ends it early.
 //
 // The gate never holds the owner: it lets KnobTurned pass, and other goroutines report all other points. So in a held

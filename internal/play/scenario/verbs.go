@@ -51,7 +51,7 @@ var verbs = map[string]verb{
 	// The clients below run until the end of the story. NAME HANDLER (resync=D): starts one more informer of the
 	// story's pods.
 	"informer": inform,
-	// NAME list|stream (delta): starts a reflector that fills a queue, which no one drains. NAME client: the same,
+	// NAME list|stream (delta): starts a reflector that fills a queue, which nothing drains. NAME client: the same,
 	// streaming, as the story's client.
 	"reflector": reflectPods,
 	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in the queue's order
@@ -138,7 +138,7 @@ func send(s *runner, a *args) (answer, error) {
 	}
 }
 
-// read adds the fields of an answer's body.
+// read adds the fields of a response's body.
 func (a *answer) read(result listwatch.Result) error {
 	obj, err := result.Get()
 	if err != nil {
@@ -236,7 +236,7 @@ func change(s *runner, a *args) (answer, error) {
 		}
 		last = written.fields["rv"]
 	}
-	// The client may get the answer before the cache has the event.
+	// The client may get the response before the cache has the event.
 	rv, _ := strconv.ParseUint(last, 10, 64) // it parses, because our own server sent it
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
 	_, err := s.await(rest{{Query: taken, words: "RingAppend rv=" + last}}, 0)
