@@ -156,8 +156,8 @@ func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject 
 	return subject
 }
 
-// forget applies a gap: from here on the queues' contents are unknown. It keeps subjects that open and close, because
-// most of them are probably still open.
+// forget applies a gap: it drops the contents of queues, shelves and the ring, and the waits, because they are unknown.
+// It keeps subjects that open and close, because most of them are probably still open.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
 	for _, res := range s.Resources {

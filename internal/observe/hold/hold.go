@@ -85,7 +85,7 @@ func (w *World) Hold(unattended time.Duration) {
 	w.config.Gate.Hold()
 }
 
-// HoldAt closes the gate at one station, or for one subject there. It does not touch the clock.
+// HoldAt closes the gate at one station, or for one subject there. HoldAt does not touch the clock.
 func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,14 +203,14 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look resumes the world if no page is left that could do so, and prints the reason.
+// look resumes the world if no page has been open for too long, and prints the reason.
 func (w *World) look() {
 	if reason := w.forsaken(); reason != "" {
 		w.config.Say(reason)
 	}
 }
 
-// forsaken opens the gate if no page has been open for too long. It returns the reason, or "" if it did nothing.
+// forsaken resumes the world, or opens its gates, if no page has been open for too long. It returns the reason, or "".
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

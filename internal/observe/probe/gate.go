@@ -50,8 +50,8 @@ type waiter struct {
 	callers []uintptr
 }
 
-// Holdable reports whether a goroutine can be held at the point. A goroutine that is about to wait for room or for a
-// taker is not also held by the gate.
+// Holdable reports whether the gate can hold a goroutine at the point. It is false under a lock, for a point with
+// Passes, and for a goroutine that is about to wait for room or for a taker.
 func (p Point) Holdable() bool {
 	info := p.Info()
 	onOther := info.Waits == ForRoom || info.Waits == ForTaker
@@ -213,8 +213,8 @@ func (g *Gate) State() GateState {
 	return state
 }
 
-// describe names the waiting goroutine from its stack: the first function reported the moment; the last one, except for
-// those that start goroutines, describes the goroutine's purpose.
+// describe names the reporting function from the stack. The goroutine's name is its only lane, "request" below
+// net/http, or else its outermost function, except those that start goroutines.
 func (w *waiter) describe(names *Names) Waiting {
 	info := w.record.Point.Info()
 	held := Waiting{Station: info.Station, Record: w.record, Says: names.Sentence(&w.record),

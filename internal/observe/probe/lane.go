@@ -61,7 +61,7 @@ func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 }
 
 // Lane returns a probe for one of many subjects, which may be quiet. The lane is open from a point with Op Open to one
-// with Op Close. Until then the log calls lengths from any goroutine, so lengths must take no lock.
+// with Op Close. Meanwhile the log calls lengths from any goroutine, so lengths must take no lock.
 func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 	subject := p.Subject(id)
 	if subject == nil {
@@ -170,8 +170,8 @@ func (l *Log) LookAtCrowd() {
 	}
 }
 
-// fillLocked returns the number of a resource's quiet lanes, and a byte for each lane: 0 if the lane is loud, otherwise
-// the level of the lane's fuller channel, from 1 (empty) to 101.
+// fillLocked makes each lane of a resource loud or quiet. It returns the number of quiet lanes, and a byte for each
+// lane: 0 for a loud one, otherwise the level of the lane's fuller channel, from 1 (empty) to 101.
 func (a *lanes) fillLocked(resource string) (quiet int, fill []byte) {
 	fill = make([]byte, min(len(a.open[resource]), MaxCrowd))
 	for i, ln := range a.open[resource] {

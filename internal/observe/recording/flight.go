@@ -89,8 +89,8 @@ func (f *Flight) look(ctx context.Context) {
 var played = probe.Query{Points: []probe.Point{probe.KnobTurned},
 	Fields: map[probe.Field]string{probe.FieldName: "story"}}
 
-// due returns the first fault since the last look that is worth a file. A broken promise comes first, because it should
-// never happen. due ignores records that have left the log, because the records before them are gone, too.
+// due returns the first fault since the last look. A broken promise comes first, because it should never happen. due
+// ignores other faults during a story, and records that have left the log.
 func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		f.seq = r.Seq

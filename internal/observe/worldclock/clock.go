@@ -95,7 +95,7 @@ func New(start time.Time) *Clock {
 }
 
 // Stops returns a channel for one receiver. When the program goes on after it was stopped as a whole, the clock sends
-// the length of the stop. It reports only stops of a second and more, in which the clock would have run.
+// the length of the stop. The clock reports only stops of a second and more, in which the clock would have run.
 func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
 // Run fires timers until ctx is done. Call it once.

@@ -27,8 +27,8 @@ type Verdict struct {
 	Says   []string // describes the problems in a few lines; without problems, it describes the test
 }
 
-// Check runs the lab's tests in the working copy dir. It writes a line to progress before each slow step. It returns an
-// error if ctx is done or the go command does not run.
+// Check runs the lab's tests in the working copy dir or, for a Predict, compares the answer. It writes a line to
+// progress before each slow step. It returns an error if ctx is done or the go command does not run.
 func Check(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	if l.Kind == Predict {
 		return l.checkAnswer(dir), nil
@@ -59,8 +59,8 @@ var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running t
 // leftBehind is the panic of a bubble whose test ended before its goroutines, often because another check had failed.
 const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
 
-// explain describes a failed check in a few lines: the broken promise, and the messages of the failed tests without
-// goroutine dumps.
+// explain describes a failed check in a few lines: a timeout, a failed build, or the broken promise with the messages
+// of the failed tests. It leaves out goroutine dumps.
 func (l Lab) explain(out string) []string {
 	if late := timedOut.FindStringSubmatch(out); late != nil {
 		return []string{

@@ -122,8 +122,8 @@ func (p *player) play(ctx context.Context, script []Action) (problem string) {
 	return problem
 }
 
-// open sends a request and waits for the header of its response. read returns the response: a line with the status, and
-// the body.
+// open sends a request and waits for the response's header, or runs a command. read returns the response's status and
+// body, the command's output, or the request's error.
 func (p *player) open(ctx context.Context, do string) (read func() string) {
 	if command, runs := strings.CutPrefix(do, "RUN "); runs {
 		words := strings.Fields(command)

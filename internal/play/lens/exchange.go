@@ -55,7 +55,7 @@ type exchange struct {
 }
 
 // rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the response parseable: it
-// requests watches without compression, and JSON if the client accepts protobuf or JSON.
+// requests watches without compression, and no protobuf from clients that accept another type.
 func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(x.lens.config.Servers[0])
 	if x.Watch {
@@ -135,7 +135,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep saves the bytes that the lens will parse: the piece of a watch, or the beginning of a list.
+// keep saves the bytes that the lens will parse: the piece of a successful watch, or the beginning of any other body.
 func (x *exchange) keep(p []byte) {
 	switch {
 	case !x.reads() || x.protobuf:

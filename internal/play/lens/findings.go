@@ -162,7 +162,7 @@ func (l *Lens) tick(context.Context) {
 	}
 }
 
-// judgeLocked runs the verdicts of an occasion, and adds or updates a finding for each match.
+// judgeLocked runs the verdicts of an occasion, and records a finding for each verdict with enough matches.
 func (l *Lens) judgeLocked(m occasion, r *request) {
 	c := &judged{lens: l, trail: r.trail, request: r, now: l.config.Clock.Now()}
 	for i := range verdicts {

@@ -154,7 +154,7 @@ func (g *Guest) Run(ctx context.Context) {
 	g.transport.CloseIdleConnections()
 }
 
-// run runs one informer until ctx is done, or until there are too many objects.
+// run runs one informer until ctx is done or the server's data exceeds a limit.
 func (w *watched) run(ctx context.Context) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()

@@ -183,8 +183,8 @@ func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	}
 }
 
-// putBack restores the states in before, the newest first, without waiting. The returned function waits until all
-// commands are over, and returns their errors, joined.
+// putBack begins to restore the states in before, the newest first. The returned function waits until all commands are
+// over, and returns their errors, joined.
 func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error) {
 	ends, n := make(chan error, len(before)), 0 // sent by each command; has room for all commands
 	for _, knob := range slices.Backward(before) {

@@ -222,9 +222,9 @@ func (o *order) answer(err error) bool {
 	}
 }
 
-// do queues a command and waits until it is over. It returns earlier if ctx is done, or if a held world holds the
-// command's effects. Errors: the command's own, or a 503 if the session or ctx ends. The front cancels ctx when it
-// ends, while the client still waits.
+// do queues a command and waits until it is over. It returns earlier if ctx is done or, unless o is long, while a gate
+// is closed. Errors: the command's own, or a 503 if the session or ctx ends. The front cancels ctx when it ends, while
+// the client still waits.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)

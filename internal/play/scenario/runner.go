@@ -153,7 +153,7 @@ func rounded(d time.Duration) string {
 	return d.Round(10 * time.Microsecond).String()
 }
 
-// await waits for the records of m that follow record after, and returns the last of them.
+// await waits for the record that m.in finds after record after. It returns [Missing] if the record does not come.
 func (s *runner) await(m rest, after uint64) (probe.Record, error) {
 	patience := patience
 	if s.Lab {
