@@ -27,8 +27,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestEveryUpstreamLineLeadsToADeclaration resolves the Upstream lines of the whole tree, in chapters and elsewhere, in
-// the modules that go.mod pins.
+// TestEveryUpstreamLineLeadsToADeclaration resolves every Upstream line of the repository in the modules that go.mod
+// pins.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 	tree := require.Value(source.Parse(os.DirFS("../../..")))(t)
 	real := realSources(t)
@@ -62,7 +62,7 @@ func TestAnUpstreamLineThatLeadsNowhereIsFound(t *testing.T) {
 		"k8s.io/client-go/tools/cache/reflector.go: (Reflector).Run":               false, // a pointer method
 		"k8s.io/client-go/tools/cache/reflector.go: (*Reflector).Walk":             false,
 		"example.test/module/file.go: Symbol":                                      false,
-		"k8s.io/client-go/tools/cache/reflector_test.go: TestReflectorResyncChan":  false, // tests do not count
+		"k8s.io/client-go/tools/cache/reflector_test.go: TestReflectorResyncChan":  false, // not in a test
 	} {
 		err := real.resolve(require.Value(source.ParseUpstream(line))(t))
 		assert.Equal(t, leads, err == nil, "%s: resolve says %v, want it to lead somewhere: %v", line, err, leads)
@@ -101,8 +101,8 @@ func realSources(t *testing.T) *sources {
 // onPointer matches a method with a pointer receiver.
 var onPointer = regexp.MustCompile(`(?m)^func \((?:\w+ )?\*`)
 
-// resolve returns an error unless the file or package exists and declares the symbol. A method may be named without a
-// pointer only if its receiver is not a pointer.
+// resolve returns an error unless the file or package exists and declares the symbol. The symbol of a method begins
+// with "(*" if and only if the receiver is a pointer.
 func (s *sources) resolve(u source.Upstream) error {
 	location, err := s.locate(u.Path)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *sources) resolve(u source.Upstream) error {
 	return fmt.Errorf("%s: not declared there", u)
 }
 
-// in reads a folder, without subfolders and tests.
+// in parses the Go files of a folder, without subfolders and tests.
 func (s *sources) in(dir string) (*source.Tree, error) {
 	if tree := s.folders[dir]; tree != nil {
 		return tree, nil

@@ -10,8 +10,8 @@ import (
 // patience is far longer than any fact needs to become true.
 const patience = 2 * time.Minute
 
-// Holds returns when fact holds, and ends the test if that takes too long. The failure prints what, which is a text, or
-// a pointer in which fact stores its findings.
+// Holds waits until fact returns true, and ends the test if that takes longer than patience. The failure prints what,
+// which is a text, or a pointer in which fact stores its findings.
 func Holds(tb testing.TB, what any, fact func() bool) {
 	tb.Helper()
 	if !Did(patience, fact) {
@@ -19,9 +19,9 @@ func Holds(tb testing.TB, what any, fact func() bool) {
 	}
 }
 
-// Did repeats fact until it holds, and returns whether it did within the given time. Only the pauses between calls
-// count, not the wall-clock time: on a busy machine, calls and pauses take long. A pause is an eighth of the time
-// waited so far, from 5 to 100 ms, so that a long wait costs little CPU and ends without much delay.
+// Did repeats fact until fact returns true. It returns false if that takes longer than within. Only the pauses between
+// calls count, not the wall-clock time, because on a busy machine calls and pauses take long. A pause is an eighth of
+// the time waited so far, from 5 to 100 ms, so that a long wait costs little CPU and ends without much delay.
 func Did(within time.Duration, fact func() bool) bool {
 	for waited := time.Duration(0); !fact(); {
 		if waited > within {
@@ -35,7 +35,7 @@ func Did(within time.Duration, fact func() bool) bool {
 }
 
 // Closes closes a test server. Server.Close waits for every request, and a client whose watch was cut reconnects at
-// once: a stream opened just before the listener closes would make Close wait forever. So Closes keeps cutting
+// once. A stream opened just before the listener closes would make Close wait forever. Closes therefore cuts
 // connections until Close returns.
 func Closes(server *httptest.Server) {
 	closed := make(chan struct{}) // closed when Close has returned

@@ -1,4 +1,4 @@
-// Package handlercalls has an event handler for tests, which records its calls.
+// Package handlercalls has an event handler that records its calls, for tests.
 package handlercalls
 
 import (
@@ -11,17 +11,17 @@ import (
 	deltafifo "listwatch/chapters/10-deltafifo"
 )
 
-// Name returns the name of a pod, or of a tombstone's pod.
+// Name returns the name of a pod or of a tombstone's pod. Outside the namespace default, it returns "namespace/name".
 func Name(obj any) string {
 	key, _ := deltafifo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	return strings.TrimPrefix(key, "default/")
 }
 
-// Recorder records its calls: "+a@1*" for an add in the initial list, "+a@1", "~a@1>2", "-a@3", and "-a@1?" for a
-// deletion that no watch saw.
+// Recorder records its calls: "+a@1" for an add, "+a@1*" for an add in the initial list, "~a@1>2" for an update, "-a@3"
+// for a deletion, and "-a@1?" for a deletion that no watch saw.
 type Recorder struct {
 	Block chan struct{} // if not nil, every call first receives from it
-	Delay time.Duration // the pause before each call is recorded
+	Delay time.Duration // the pause before the recording of each call
 
 	mu    sync.Mutex // guards calls
 	calls []string
@@ -67,7 +67,7 @@ func (r *Recorder) Calls() []string {
 	return slices.Clone(r.calls)
 }
 
-// Take returns the recorded calls and forgets them.
+// Take returns the recorded calls and empties the recorder.
 func (r *Recorder) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

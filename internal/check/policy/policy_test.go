@@ -48,7 +48,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the configurations of editors instead of comparing them")
 
-// recipe is a file of docs/debugger, in the terms of an editor's configuration. Test is "" if Args are a program's.
+// recipe is a file of docs/debugger. The fields fill an editor's configuration. Test is "" if Args are a program's.
 type recipe struct {
 	Name, Folder, Test string
 	Args               []string

@@ -23,11 +23,11 @@ type repo struct {
 	fs.FS // rooted at go.mod
 	*source.Tree
 	points map[string]*probe.Info // by name
-	lanes  []string               // the names of started goroutines
+	lanes  []string               // the names of goroutines that the code starts
 	faults []string               // breaches of rules, in the form of compiler errors
 }
 
-// faultsOf applies all rules to the repository at the root of fsys.
+// faultsOf applies all rules to the repository at the root of fsys and returns the faults.
 func faultsOf(fsys fs.FS, points map[string]*probe.Info) ([]string, error) {
 	tree, err := source.Parse(fsys)
 	if err != nil {
@@ -47,9 +47,9 @@ func (r *repo) fault(path string, line int, format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf("%s:%d: %s", path, line, fmt.Sprintf(format, args...)))
 }
 
-// checkPackage checks one package: its floor and imports, the form of its Upstream and Differs lines
-// (internal/check/compat, which has upstream's source, checks that the upstream symbols exist), and its goroutines. The
-// tests of a package that starts goroutines must check for leaks.
+// checkPackage checks one package: its floor and imports, the contexts in its tests, the form of its Upstream and
+// Differs lines, and its goroutines. The tests of a package that starts goroutines must check for leaks.
+// internal/check/compat, which has upstream's source, checks that the upstream symbols exist.
 func (r *repo) checkPackage(pkg *source.Package) {
 	if floorOf(pkg.Dir) < 0 {
 		r.fault(pkg.Dir, 0, "stands on no floor; there are %s", strings.Join(floors, ", "))
@@ -70,8 +70,8 @@ func (r *repo) checkPackage(pkg *source.Package) {
 	}
 }
 
-// checkContexts forbids contexts that outlive a test in a bubble: a goroutine left in a bubble causes a panic, which
-// hides the test's messages. Examples have no other context.
+// checkContexts forbids context.Background in tests with bubbles. A goroutine left in a bubble causes a panic, which
+// hides the test's messages. Examples may use it, because they have no other context.
 func (r *repo) checkContexts(file *source.File) {
 	if !file.Test || strings.HasSuffix(file.Path, "example_test.go") ||
 		!slices.ContainsFunc(file.AST.Imports, func(spec *ast.ImportSpec) bool {
@@ -94,9 +94,9 @@ func (r *repo) looksForLeaks(dir string) bool {
 	})
 }
 
-// startsGoroutine recognizes a go statement and a call of a method Go, and notes the name in the call, the second of
-// three arguments. A chapter has no go statement, because a debugger shows the names of routines. Examples may have go
-// statements, because they show code of the package's users.
+// startsGoroutine reports whether node is a go statement or a call of a method Go. It adds the goroutine's name, the
+// second of three arguments, to lanes. A chapter may not use go statements, because their goroutines have no names in a
+// debugger. Examples may use them, because they show code of the package's users.
 func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.Node) bool {
 	switch node := node.(type) {
 	case *ast.GoStmt:
@@ -119,8 +119,8 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 	return false
 }
 
-// floors are the floors of the house from the ground up. A package imports its own floor and those below it;
-// docs/ARCHITECTURE.md describes each floor. Each chapter is a floor of its own, by number.
+// floors lists the floors of the house from the ground up. A package may import packages of its own floor and of lower
+// floors. Each chapter is a floor of its own, by number. docs/ARCHITECTURE.md describes each floor.
 var floors = []string{
 	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "internal/text", "internal/play",
 	"viz", "cmd/internal/machine", "cmd", "internal/check",
@@ -143,10 +143,10 @@ func chapterNumber(dir string) (number int) {
 	return number
 }
 
-// checkImports forbids imports that lead up: to a higher floor, from a chapter to itself or a later one, and from a
-// folder to one that contains it. Beside earlier chapters, a chapter imports internal/kube and internal/observe only.
-// Tests keep the order of the chapters, too, because a reader of chapter 3 has not read chapter 6; otherwise they
-// import what they need. .golangci.yml lists the modules that chapters may use.
+// checkImports forbids imports that lead up: to a higher floor, from a chapter to itself or a later chapter, and from a
+// folder to a folder that contains it. Apart from earlier chapters, a chapter may import only internal/kube and
+// internal/observe. A chapter's tests may not import later chapters either, because a reader of chapter 3 has not read
+// chapter 6. Tests may import all else. .golangci.yml lists the modules that chapters may use.
 func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	for _, spec := range file.AST.Imports {
 		to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "listwatch/")
@@ -164,13 +164,12 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	}
 }
 
-// lanesWithoutRoutine are goroutines that are lanes of points, but that no routine.Group starts: the HTTP server starts
-// one for each request.
+// lanesWithoutRoutine lists lanes of points whose goroutines no routine.Group starts. The HTTP server starts one for
+// each request.
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
-// checkReports requires that the program reports each declared point on exactly one line of its own, with the declared
-// args and the method that its sentence needs, and under a lock if and only if it is declared so. It also requires that
-// the point's lane is a goroutine.
+// checkReports requires that the program reports each declared point in exactly one place, in the form that checkReport
+// requires. The point's lane must be a goroutine.
 func (r *repo) checkReports() {
 	places := make(map[string][]source.Mention)
 	for _, mention := range r.Mentions(func(name string) bool { return r.points[name] != nil }) {
@@ -185,7 +184,7 @@ func (r *repo) checkReports() {
 	}
 	for name, info := range r.points {
 		if info.Op == probe.Look {
-			continue // package probe itself reports it, not a station
+			continue // package probe itself reports this point
 		}
 		if n := len(places[name]); n == 0 {
 			r.fault(declarations, r.declared(name), "%s is reported nowhere", name)
@@ -205,23 +204,23 @@ func (r *repo) checkReports() {
 
 const declarations = "internal/observe/probe/points.go"
 
-// declared returns the line of a point's declaration.
+// declared returns the line number of a point's declaration.
 func (r *repo) declared(name string) int {
 	text, _ := fs.ReadFile(r, declarations) // "" gives line 1
 	before, _, _ := strings.Cut(string(text), fmt.Sprintf("{Name: %q,", name))
 	return 1 + strings.Count(before, "\n")
 }
 
-// reports reports whether a folder's code runs in the program and reports points: the code of stations does, and the
-// code that serves them or acts on them.
+// reports reports whether a folder's code may report points. The code of the chapters, of the commands and of the
+// sandbox may.
 func reports(dir string) bool {
 	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
 }
 
-// fixedArgs is the number of each method's arguments before the point's own.
+// fixedArgs holds, by method, the number of arguments before the point's own arguments.
 var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4, "Texts": 4}
 
-// checkReport checks the args, the line, the method and the lock of a report.
+// checkReport checks a report's number of args, its line, its method, and whether it is under a lock.
 func (r *repo) checkReport(mention source.Mention, info *probe.Info) {
 	complain := func(format string, args ...any) {
 		r.fault(mention.File.Path, mention.Line, mention.Point+" "+format, args...)
@@ -252,8 +251,8 @@ func (r *repo) checkReport(mention source.Mention, info *probe.Info) {
 	}
 }
 
-// ownLine reports whether a report has its line or lines to itself, except for a name for its number before it, and a
-// comment after it.
+// ownLine reports whether a report has its lines to itself. An assignment of the report's number may come before it,
+// and a comment after it.
 func ownLine(mention source.Mention) bool {
 	file, call := mention.File, mention.Node
 	lines := file.Lines(call.Pos(), call.End())
@@ -270,9 +269,9 @@ var (
 	unlockCall = regexp.MustCompile(`^[\w.]+\.R?Unlock\(\)$`)
 )
 
-// holdsLock derives from a function's text whether a lock is held at a report in it: the function's name ends in
-// Locked, or the last line before the report that locks or unlocks takes a lock. Lines that are indented deeper than
-// later ones do not count, because they are in another branch. A deferred Unlock keeps the lock until the end, and a
+// holdsLock derives from a function's text whether the function holds a lock at a report. It does if its name ends in
+// Locked, or if the last line before the report that locks or unlocks takes a lock. Lines that are indented deeper than
+// later lines do not count, because they are in another branch. A deferred Unlock keeps the lock until the end. A
 // function literal does not have the locks of the code around it.
 //
 // This is no proof. It is exact for code that keeps to the house rules, where a lock is held for a whole function or
@@ -310,8 +309,8 @@ var (
 	docSymbol = regexp.MustCompile(`\[([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\]\(([^)\s]+/\w+\.(?:go|js))\)`)
 )
 
-// checkPages checks the documents: linked files exist and declare the symbols that the links name; tests, and methods
-// named for a debugger, exist. internal/text/book checks the other links of chapters.
+// checkPages checks the README, the docs and the chapters. Linked files must exist and declare the symbols that the
+// links name. Named tests, and methods in a debugger's form, must exist. internal/text/book checks other links.
 func (r *repo) checkPages() {
 	for _, pattern := range []string{"README.md", "docs/*.md", "chapters/*/README.md"} {
 		names, _ := fs.Glob(r, pattern) // the patterns are well formed
@@ -357,8 +356,8 @@ func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
 	}
 }
 
-// declares returns an error if a file, of Go or of the page's scripts, does not declare a symbol. Another rule finds
-// missing files.
+// declares returns an error if a Go file or a script does not declare a symbol. It returns nil for a missing script,
+// because another rule finds missing files.
 func (r *repo) declares(file, symbol string) error {
 	if pkg := r.Holding(file); pkg != nil {
 		_, err := pkg.Find(symbol, path.Base(file))
@@ -374,7 +373,7 @@ func (r *repo) declares(file, symbol string) error {
 	return nil
 }
 
-// hasTest reports whether a test exists, here or in internal/check/compat, which is another module.
+// hasTest reports whether a test exists in this module or in internal/check/compat, which is another module.
 func (r *repo) hasTest(name string) bool {
 	others, _ := fs.Glob(r, "internal/check/compat/*/*_test.go") // the pattern is well formed
 	return slices.ContainsFunc(r.Packages, func(pkg *source.Package) bool {
@@ -386,7 +385,7 @@ func (r *repo) hasTest(name string) bool {
 	})
 }
 
-// declared reports whether a type of a package has a member, its own or an embedded one.
+// declared reports whether a type of a package has a member, of its own or through an embedded type.
 func declared(pkg *source.Package, owner, member string) bool {
 	_, err := pkg.Find(owner+"."+member, "")
 	return err == nil || slices.ContainsFunc(pkg.Decls, func(decl *source.Decl) bool {

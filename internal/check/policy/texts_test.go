@@ -14,7 +14,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// eachText calls f with the name and the text of each file below some folders whose name ends in one of the extensions.
+// eachText calls f with the name and the text of each file below dirs that has one of the extensions.
 func eachText(t *testing.T, dirs, extensions string, f func(name, text string)) {
 	tree := os.DirFS("../../..")
 	for dir := range strings.FieldsSeq(dirs) {
@@ -27,8 +27,8 @@ func eachText(t *testing.T, dirs, extensions string, f func(name, text string)) 
 	}
 }
 
-// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant in words. If they differ from the
-// constant, the test lists them.
+// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant's value. If the constant has another
+// value, the test lists the lines.
 func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 	t.Parallel()
 	for _, number := range []struct{ file, constant, text, about, besides string }{
@@ -58,7 +58,7 @@ func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 // sentence matches a call that fills in a record's sentence, in Go or in a script.
 var sentence = regexp.MustCompile(`\.Sentence\(|\bsentence\((?:info|clause)|\b(?:says|brief)\(\w+\)`)
 
-// shows are the files that make or show sentences, and the file that searches sentences for a viewer's words.
+// shows lists the files that make or show sentences, and the file that searches sentences for a viewer's words.
 var shows = []string{
 	"internal/observe/recording/flight.go", "viz/book/figure.go", "viz/frame/banner.js", "viz/frame/page.js",
 	"viz/inspector/part.templ", "viz/log/fold.js", "viz/spacetime/spacetime.js",

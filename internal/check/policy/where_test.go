@@ -16,7 +16,7 @@ import (
 )
 
 // TestALineHasItsRoomAndWhatChangesWithIt requires a row in changes.txt for each folder of Go or scripts outside
-// chapters, and asks for ten lines by the command of docs/CONTRIBUTING.md, make where.
+// chapters. It also runs `make where`, the command of docs/CONTRIBUTING.md, for ten lines.
 func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."
@@ -61,7 +61,7 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	}
 }
 
-// isOthers reports whether a folder is in a module of its own below that of compat: programs of others.
+// isOthers reports whether a folder below compat is in another module. Such modules hold programs by other authors.
 func isOthers(tree fs.FS, folder string) bool {
 	for ; strings.HasPrefix(folder, "internal/check/compat/"); folder = path.Dir(folder) {
 		if _, err := fs.Stat(tree, folder+"/go.mod"); err == nil {

@@ -13,20 +13,20 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// A story has only the first and the last records of a long test, because a reader would not read more.
+// beginning and end are the numbers of first and last records in a long test's story. A reader would not read more.
 const (
 	beginning = 40
 	end       = 20
 )
 
-// Story prints the records of log when the test ends, one a line, if `go test` runs with -v.
+// Story prints the records of log at the end of the test, one on each line, if `go test` runs with -v.
 func Story(t testing.TB, log *probe.Log) {
 	if testing.Verbose() {
 		t.Cleanup(func() { t.Log("what happened:\n" + tell(log)) })
 	}
 }
 
-// Records returns the records of log: all, or those of some points.
+// Records returns all records of log, or only those of the given points.
 func Records(log *probe.Log, points ...probe.Point) []probe.Record {
 	records, _ := log.Since(nil, log.Oldest()-1, log.Size())
 	return slices.DeleteFunc(records, func(r probe.Record) bool {
@@ -51,8 +51,8 @@ func tell(log *probe.Log) string {
 	return story.String()
 }
 
-// Probe returns a probe for subject, for tests that check no records: with -v it prints the story of the test, and
-// without -v it is off.
+// Probe returns a probe for subject, for tests that check no records. With -v, the test prints the probe's story.
+// Without -v, the probe is nil.
 func Probe(t testing.TB, subject string) *probe.Probe {
 	if !testing.Verbose() {
 		return nil

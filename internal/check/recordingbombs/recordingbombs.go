@@ -1,5 +1,5 @@
-// Package recordingbombs makes recordings that, like zip bombs, would take far more memory than their files. An
-// attacker or a broken disk may write such files.
+// Package recordingbombs makes recordings that need far more memory than their files, like zip bombs. An attacker or a
+// broken disk may write such files.
 package recordingbombs
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Greedy is such a recording: a beginning, many parts, and an end.
+// Greedy is a recording that needs too much memory: a beginning, n parts, and an end.
 type Greedy struct {
 	Name    string
 	Refusal string // part of the refusal by Read and the page
@@ -21,7 +21,7 @@ type Greedy struct {
 
 const (
 	// records is the text before the records. picture is the text before the resources of a picture, and seen is the
-	// text after those.
+	// text after these resources.
 	records = `{"format":"listwatch recording","version":1}` + "\n"
 	picture = `{"format":"listwatch recording","version":1,"keyframe":{"seq":1,"resources":{`
 	seen    = `}}}` + "\n" + `{"seq":2,"point":"RingAppend","resource":"pods","args":[0,1,100,1]}` + "\n"
@@ -48,7 +48,7 @@ var All = []Greedy{
 		picture + `"pods":{"waits":{"a":[` + fmt.Sprintf(wait, 0), 60_000, "," + wait, `]}}` + seen},
 }
 
-// LongTexts has few records and many bytes; unpacking it takes seconds.
+// LongTexts has few records with many bytes. To unpack LongTexts takes seconds.
 var LongTexts = Greedy{"long texts", "longer than the 512 MB", records, 950,
 	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","texts":{"why":"%[1]d` +
 		strings.Repeat("long", 1<<18) + "\"}}\n", ""}

@@ -1,28 +1,28 @@
-// Package require has functions of package assert that end the test at a fault. As with testing.T.FailNow, only the
-// goroutine that runs the test may call them.
+// Package require has functions of package assert in a form that ends the test if a check fails. As with
+// testing.T.FailNow, only the goroutine that runs the test may call them.
 package require
 
 import "listwatch/internal/check/assert"
 
-// TB receives the faults, and ends the test at one.
+// TB receives the faults and can end the test.
 type TB interface {
 	assert.TB
 	FailNow()
 }
 
-// Equal is [assert.Equal].
+// Equal is [assert.Equal], but ends the test on a fault.
 func Equal[T comparable](t TB, want, got T, what ...any) {
 	t.Helper()
 	end(t, assert.Equal(t, want, got, what...))
 }
 
-// NoError is [assert.NoError].
+// NoError is [assert.NoError], but ends the test on a fault.
 func NoError(t TB, err error, what ...any) {
 	t.Helper()
 	end(t, assert.NoError(t, err, what...))
 }
 
-// True is [assert.True].
+// True is [assert.True], but ends the test on a fault.
 func True(t TB, ok bool, what ...any) {
 	t.Helper()
 	end(t, assert.True(t, ok, what...))
@@ -37,7 +37,7 @@ func Value[T any](value T, err error) func(TB) T {
 	}
 }
 
-// Must panics on an error, for calls in tables and examples, which have no testing.T.
+// Must panics on an error. It is for calls in tables and examples, which have no testing.T.
 func Must(err error) {
 	if err != nil {
 		panic(err)

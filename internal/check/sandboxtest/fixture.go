@@ -1,6 +1,6 @@
-// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest. Tests play stories on it
-// and make their recordings. A story can stop and start its server, slow its etcd down, and restore the etcd from a
-// backup.
+// Package sandboxtest runs a whole pipeline with a sandbox in a bubble of testing/synctest. Tests play stories on the
+// pipeline and make the stories' recordings. A story can stop and start the server, start a second server, slow etcd
+// down, and restore etcd to an earlier version.
 //
 // Only the bubble's goroutine may change a [Fixture].
 package sandboxtest
@@ -47,7 +47,7 @@ type Fixture struct {
 	listener   atomic.Pointer[pipenet.Listener] // the newest server's listener, to which connections lead
 	hung       atomic.Pointer[atomic.Bool]      // if not nil, new connections hang while it is true
 
-	// About the other server.
+	// For the other server, which "other start" starts.
 	first     *pipenet.Listener // the first server's listener, for "other first"
 	otherHung *atomic.Bool
 	end       func()
@@ -69,7 +69,7 @@ func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptio
 // Run runs body in a bubble after the world has settled.
 func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 	bubble.Test(t, func(t *testing.T) {
-		clk := clock.RealClock{} // shows the bubble's time
+		clk := clock.RealClock{} // reads the bubble's time
 		w := &Fixture{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
 		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // the program does the same
 		w.Probe = probe.New(w.Log)
@@ -97,7 +97,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 		})()
 		require.NoError(t, w.Pipeline.Server.WaitReady(t.Context()))
 		require.NoError(t, w.Pipeline.Client.WaitReady(t.Context()))
-		time.Sleep(time.Minute) // within this time a kubelet that met an unready server retries
+		time.Sleep(time.Minute) // a kubelet that found the server not ready retries within this time
 		synctest.Wait()
 		body(t, w)
 	})
@@ -117,7 +117,7 @@ type hanging struct {
 	hung *atomic.Bool
 }
 
-// Read returns data, or the error with which the connection breaks. While the connection hangs, it drops all data.
+// Read returns data, or the error with which the connection breaks. It drops data that arrive while hung is true.
 func (c hanging) Read(p []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(p)
@@ -127,7 +127,7 @@ func (c hanging) Read(p []byte) (int, error) {
 	}
 }
 
-// Do implements [scenario.Operator], which defines the words.
+// Do implements [scenario.Operator]. The interface defines the words.
 func (w *Fixture) Do(ctx context.Context, words ...string) error {
 	switch strings.Join(words[:2], " ") {
 	case "server stop":
@@ -162,7 +162,7 @@ func (w *Fixture) startServer() error {
 		return err
 	}
 	w.stopServer = func() {
-		// Close the listener first, so that every client is refused and reconnects after its own backoff.
+		// Close the listener first, so that it refuses every client, and each client reconnects after its own backoff.
 		_ = s.listener.Close()
 		s.EndStreams()
 		_ = s.front.Shutdown(context.Background())
@@ -178,7 +178,7 @@ type server struct {
 	*pipeline.Server
 	listener *pipenet.Listener
 	front    *http.Server
-	end      func() // called after front has ended; waits for the server half
+	end      func() // ends the server half and waits for that; called after front has ended
 }
 
 func (w *Fixture) start(p *probe.Probe) (*server, error) {
@@ -193,8 +193,8 @@ func (w *Fixture) start(p *probe.Probe) (*server, error) {
 	return s, nil
 }
 
-// startOther starts another server on the same etcd, without records, and waits until it is ready. Later connections
-// lead to it.
+// startOther starts another server on the same etcd and waits until it is ready. The other server reports no records.
+// Later connections lead to the other server.
 func (w *Fixture) startOther(ctx context.Context) error {
 	s, err := w.start(nil)
 	if err != nil {

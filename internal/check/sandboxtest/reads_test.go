@@ -22,24 +22,24 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// read is a request and its expected answer. In query, VERSION is the version of the second of three objects, FUTURE a
-// version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 for an older token.
+// read is a request and its expected response. In query, VERSION is the version of the second of three objects, FUTURE
+// a version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 for an older token.
 type read struct {
 	query string
 	code  int
 	waits time.Duration
-	says  string // part of the answer, or of a watch's first frame; "": the watch sends none
-	exact bool   // the list has VERSION; otherwise VERSION or a later one
+	says  string // part of the response, or of a watch's first frame; "": the watch sends no frame
+	exact bool   // whether the list's version is VERSION; otherwise it may be later
 }
 
 const (
 	state  = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 	events = "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
-	most   = 3 * time.Second // a cache's longest wait for a version
+	most   = 3 * time.Second // the maximum time for which a cache waits for a version
 )
 
-// reads are the rows of docs/REFERENCE.md, by table and first cells: the answers for a kind with a cache and, if they
-// differ, for events, which have none.
+// reads holds the rows of docs/REFERENCE.md, by table and first cells. A row has the response for a kind with a cache
+// and, if it differs, the response for events, which have no cache.
 var reads = map[string][]read{
 	"GET `\"\"`":  {{query: "/c", code: 200, says: `"c"`}},
 	"GET `\"0\"`": {{query: "/c?resourceVersion=0", code: 200, says: `"c"`}},
@@ -80,7 +80,7 @@ var reads = map[string][]read{
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
 }
 
-// rows returns the rows of the tables by their first cells, up to the column that names the answering part.
+// rows returns the keys of the tables' rows: the table's name and the cells up to the column of the responding part.
 func rows(t *testing.T) (found []string) {
 	t.Helper()
 	text := require.Value(docs.FS().Open("REFERENCE.md"))(t)
@@ -106,7 +106,7 @@ func rows(t *testing.T) (found []string) {
 	return found
 }
 
-// unlinked replaces a link by its text.
+// unlinked replaces the first link in a text by the link's own text.
 func unlinked(text string) string {
 	before, rest, found := strings.Cut(text, "[")
 	name, after, _ := strings.Cut(rest, "](")
@@ -117,7 +117,7 @@ func unlinked(text string) string {
 	return before + name + after
 }
 
-// ask returns the status, the time until the answer or a watch's first frame, and the answer or frame.
+// ask sends a request. It returns the status, the body or a watch's first frame, and the time until then.
 func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took time.Duration, says string) {
 	t.Helper()
 	began := time.Now()
@@ -135,7 +135,7 @@ func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took t
 }
 
 // TestWhatReadsGetIsWhatTheTablesSay sends the requests of every row of docs/REFERENCE.md, for a kind with a cache and
-// for events, which have none.
+// for events, which have no cache.
 func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // checkReads tests it last
 	assert.EqualSlices(t, slices.Sorted(slices.Values(asked)), slices.Sorted(slices.Values(rows(t))), "rows")
@@ -148,12 +148,12 @@ func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	}
 }
 
-// meta is the metadata of an object, a list or a refusal.
+// meta decodes the version and the token of an object, a list or a Status.
 type meta struct {
 	Metadata struct{ ResourceVersion, Continue string }
 }
 
-// script runs commands one after the other.
+// script runs an operator's commands one after the other.
 func (w *Fixture) script(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -173,14 +173,14 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 	}
 	compact := func() {
 		require.Value(w.Pipeline.Server.Compact(t.Context()))(t)
-		time.Sleep(time.Minute) // in a bubble: the compaction reaches the caches
+		time.Sleep(time.Minute) // until the compaction has reached the caches; the bubble's time costs nothing
 	}
 	create("a")
 	old := read("GET", "?limit=1", "")
 	create("b0")
 	compact()
 	w.script(t, "server stop", "server start") // the next server's caches do not have version 1
-	time.Sleep(time.Minute)                    // in a bubble: the caches are filled
+	time.Sleep(time.Minute)                    // until the caches are filled
 	gone := read("GET", "?continue="+url.QueryEscape(old.Metadata.Continue), "")
 	values := map[string]string{"VERSION": create("b"), "FUTURE": "1000000",
 		"GONE": url.QueryEscape(gone.Metadata.Continue)}
@@ -199,7 +199,7 @@ func (w *Fixture) checkReads(t *testing.T, path string, which int) {
 		code, took, says := w.ask(t, "GET", path+query, "")
 		late := took - r.waits
 		if r.says == "" {
-			late = 0 // the answer comes only when the watch's time is over
+			late = 0 // the response ends only when the watch's time is over
 		}
 		assert.True(t, code == r.code && strings.Contains(says, r.says) && (r.says != "" || says == "") && late >= 0 &&
 			late < time.Second, "%s: got %d after %v: %.300s", row, code, took, says)

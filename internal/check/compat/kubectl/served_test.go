@@ -26,8 +26,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// servedPaths are the paths that we serve, written as in the documents of a kube-apiserver. servedRoots are the roots
-// of their groups.
+// servedPaths holds the paths that we serve, written as in a kube-apiserver's documents. servedRoots lists the roots of
+// these paths' groups.
 var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
 	paths = map[string]bool{
 		"/api/v1/namespaces/{name}/finalize":                     true,
@@ -61,7 +61,7 @@ var servedPaths, servedRoots = func() (paths map[string]bool, roots []string) {
 }()
 
 // TestFieldTypesAreThoseOfClientGo compares the field types that server-side apply uses for the served kinds with those
-// of client-go's apply configurations. -update writes them, as a new kind requires.
+// of client-go's apply configurations. A new kind requires -update, which writes the types.
 func TestFieldTypesAreThoseOfClientGo(t *testing.T) {
 	folder := require.Value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output())(t)
 	data := require.Value(os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)),
@@ -96,7 +96,7 @@ func TestFieldTypesAreThoseOfClientGo(t *testing.T) {
 		out += "- name: " + entries[name] + "\n"
 	}
 	parser := require.Value(typed.NewParser(typed.YAMLObject(out)))(t)
-	gob.Register(map[any]any{}) // the type of a struct field's default
+	gob.Register(map[any]any{}) // a struct field's default has this type
 	var packed bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&packed).Encode(&parser.Schema))
 	wantFresh(t, "field_types.gob.gz", packed.Bytes())
@@ -130,7 +130,7 @@ func wantFresh(t *testing.T, name string, want []byte) {
 var sent = regexp.MustCompile(`"Request Body" body=(?:<\n((?:\t.*\n)+) >|(".*"))\n` +
 	`(?:[^\t].*\n)*?.*"Request" verb="(\w+)" url="http://[^/]+(\S+)" headers=<\n((?:\t.*\n)+) >`)
 
-// ours matches the header lines that the console adds itself.
+// ours matches the lines of the two headers that the console's requests leave out.
 var ours = regexp.MustCompile(`(?m)^(User-Agent|Accept-Encoding):.*\n`)
 
 // requests returns the requests for pods in kubectl's output, in the form that the console reads.
@@ -165,7 +165,7 @@ func TestTheConsoleOffersWhatKubectlSends(t *testing.T) {
 	var text strings.Builder
 	for _, each := range []struct {
 		command string
-		n       int // requests that do the work; later ones only wait
+		n       int // requests to compare; later requests only wait
 	}{
 		{"get pods", 1}, {"get pods -w", 2}, {"run hello --image=example.com/hello", 1}, {"label pod hello app=web", 2},
 		{"delete pod hello", 1}, {"apply --server-side -f pod.yaml", 1},
@@ -214,7 +214,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`"edited-\d+\.yaml"`), "FILE"},
 	{regexp.MustCompile(`\S*kubectl-edit-\d+\.yaml`), "FILE"},
 	{regexp.MustCompile(`\bip-\d+\b`), "ip-N"},
-	// Messages of client-go about itself.
+	// client-go's log lines
 	{regexp.MustCompile(`^[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ .*$`), ""},
 }
 
@@ -239,14 +239,14 @@ func normalise(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// header matches the first line of a table with ages, and columnStart the end of the gap before a column.
+// header matches the first line of a table with ages. columnStart matches the gap before a column and its first letter.
 var (
 	header      = regexp.MustCompile(`^(NAME|NAMESPACE|EVENT|LAST SEEN)  .*\b(AGE|TYPE)\b`)
 	columnStart = regexp.MustCompile(` {2,}(\S)`)
 )
 
-// realign lays out a table again, up to an empty line, with equally long ages, because the widths of columns depend on
-// how long the test takes. It leaves a table alone if a line does not fit its columns, as in a watch.
+// realign lays out a table again, up to an empty line, with equally long ages, because longer ages widen a column. It
+// leaves a table alone if a line does not fit the columns, as in a watch.
 func realign(lines []string) {
 	starts := []int{0}
 	for _, gap := range columnStart.FindAllStringIndex(lines[0], -1) {
@@ -283,7 +283,7 @@ func realign(lines []string) {
 	}
 }
 
-// dialects lists how the output of older kubectls differs, and the words that replace it.
+// dialects lists patterns for outputs that depend on kubectl's version, and the words that replace the matches.
 var dialects = []struct {
 	pattern *regexp.Regexp
 	word    string
@@ -291,14 +291,14 @@ var dialects = []struct {
 	{regexp.MustCompile(`( deleted) from \S+ namespace`), "$1"}, // since 1.34
 	{regexp.MustCompile(`(?m)^ *Kube-Proxy Version:.*\n`), ""},  // until 1.32
 	{regexp.MustCompile(`\n+(\nBinaryData\n)`), "$1"},           // 1.27 and later print one more empty line
-	// The refusal to upgrade a connection.
+	// the error for a connection that the server does not upgrade
 	{regexp.MustCompile(`(! error: error upgrading connection: )unable to upgrade connection: `), "$1"},
 	{regexp.MustCompile(`! error: unable to upgrade connection(: the server could not find)`), "! Error from server " +
 		"(NotFound)$1"},
 	{regexp.MustCompile(`(ephemeral containers are disabled .*\))\.`), "$1"},
 	{regexp.MustCompile(`(?m)^! All commands and output from this session will be recorded .*\n`), ""}, // since 1.32
 	{regexp.MustCompile(`( is not valid for pod \S+) out of:.*`), "$1"},
-	{regexp.MustCompile(`\n *(Node-Selectors|Tolerations):\s*<none>`), ""}, // in templates only
+	{regexp.MustCompile(`\n *(Node-Selectors|Tolerations):\s*<none>`), ""}, // in pod templates only
 }
 
 // dialect replaces the parts of an output that depend on kubectl's version.
@@ -309,10 +309,10 @@ func dialect(text string) string {
 	return text
 }
 
-// address matches an address that the real server gives to a service.
+// address matches an address that the real server allocates for a service.
 var address = regexp.MustCompile(`\b10\.0\.0\.\d+\b`)
 
-// alike returns an output without the parts that only one of the servers has: only ours gives no addresses to services.
+// alike removes what differs between the servers: addresses of services, the service kubernetes, and widths of columns.
 func alike(output string) string {
 	text := ""
 	for line := range strings.Lines(address.ReplaceAllString(output, "<none>")) {
@@ -323,7 +323,7 @@ func alike(output string) string {
 	return text
 }
 
-// asOpenAPIv2 makes kubectl explain as it did until 1.26, which had no other way and no such flag.
+// asOpenAPIv2 makes kubectl explain use OpenAPI v2. kubectl 1.26 always uses it and does not have the flag.
 const asOpenAPIv2 = " --output=plaintext-openapiv2"
 
 // knowsOpenAPIv3 reports whether a kubectl has the flag of asOpenAPIv2.
@@ -333,15 +333,15 @@ func knowsOpenAPIv3(t *testing.T, binary string) bool {
 	return strings.Contains(string(help), asOpenAPIv2[:len(" --output=")])
 }
 
-// spoken returns a command for a kubectl that explains only by OpenAPI v2. ok is false if there is none: the sessions
-// contain each explanation in both ways.
+// spoken returns the command for a kubectl that explains only by OpenAPI v2. ok is false for explanations by v3; the
+// sessions contain each explanation by v2, too.
 func spoken(command string) (_ string, ok bool) {
 	plain := strings.Replace(command, asOpenAPIv2, "", 1)
 	return plain, plain != command || !strings.HasPrefix(command, "kubectl explain ")
 }
 
-// editVariable makes this test binary an editor, so that the tests need no shell: with the value old/new it replaces
-// every old in the file that is its argument.
+// editVariable makes this test binary an editor, so that the tests need no shell. With the value old/new, the binary
+// replaces every old in the file that its last argument names.
 const editVariable = "EDIT"
 
 func TestMain(m *testing.M) {
@@ -352,7 +352,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// A session mostly waits for the program and kubectl.
+	// Six sessions may run at once, because a session mostly waits for the program and kubectl.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}

@@ -27,7 +27,7 @@ var (
 	server = flag.String("server", "", "play the sessions at the kube-apiserver with this address, not at the program")
 )
 
-// patience is the longest that the tests wait for an expected event.
+// patience limits the wait for an expected event.
 const patience = 30 * time.Second
 
 // TestSessions plays every session with today's kubectl and with one given by -kubectl, and two sessions through the
@@ -62,9 +62,9 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// playFile plays the session in file and compares or, with -update, writes the outputs. binary is the kubectl; "" is
-// the one built from its module. server is the address of a kube-apiserver; "" is the program. With lens, kubectl talks
-// to another program, which forwards its requests.
+// playFile plays the session in file and compares or, with -update, writes the outputs. binary is the kubectl; "" means
+// the one built from its module. server is the address of a kube-apiserver; "" means the program. With lens, kubectl
+// sends its requests to a second program, which forwards them.
 func playFile(t *testing.T, file, binary, server string, lens bool) {
 	archive := require.Value(txtar.ParseFile(file))(t)
 	written := parseScript(string(archive.Comment))
@@ -108,8 +108,8 @@ func playFile(t *testing.T, file, binary, server string, lens bool) {
 // session is one terminal, with the program that its commands use.
 type session struct {
 	t       *testing.T
-	binary  string // the kubectl; "": the one that package program builds
-	server  string // the address of a kube-apiserver; "": the program's
+	binary  string // the kubectl's path; "": package program builds one
+	server  string // the address of a kube-apiserver; "": viz starts the program
 	lens    bool   // whether a lens is between kubectl and the program
 	dir     string // working folder, with the files of the session
 	kubectl *program.Kubectl
@@ -117,7 +117,7 @@ type session struct {
 	values  []string // "$NAME", value, ...
 }
 
-// watch is a kubectl that the session has left running.
+// watch is a kubectl that runs until the session stops it.
 type watch struct {
 	*program.Process
 	read int // lines that until has returned
@@ -128,9 +128,9 @@ type watch struct {
 //	viz FLAGS                    start the program
 //	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N" only the first lines count
 //	set NAME kubectl ARGS        from now on the output replaces $NAME in commands and files; NOW is the time
-//	watch W kubectl ARGS         start, and wait until the server has answered a watch
-//	until W TEXT                 the output of W, up to a line with TEXT
-//	stop W                       end W; its output since then
+//	watch W kubectl ARGS         start, and wait until the server has accepted a watch
+//	until W TEXT                 wait for a line with TEXT; W's output up to that line
+//	stop W                       end W; the rest of W's output
 func (s *session) play(command string) (string, error) {
 	words, err := splitCommand(s.expand(command))
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *session) play(command string) (string, error) {
 
 func (s *session) expand(text string) string { return strings.NewReplacer(s.values...).Replace(text) }
 
-// set names kubectl's output, or the time, and replaces the name in all files.
+// set gives a name to kubectl's output, or to the time without kubectl, and replaces the name in all files.
 func (s *session) set(name string, kubectl []string) error {
 	value := time.Now().UTC().Format(time.RFC3339)
 	if len(kubectl) > 1 {
@@ -244,8 +244,8 @@ func (s *session) command(variable string, args []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// watch starts a kubectl that watches. With -v=6 kubectl logs the answer to its request on stderr; it cannot miss later
-// events.
+// watch starts a kubectl that watches and waits for the response's status, which kubectl logs with -v=6. After that,
+// kubectl cannot miss an event.
 func (s *session) watch(name string, args []string) error {
 	cmd, err := s.command("", append([]string{"-v=6"}, args...))
 	if err != nil {
@@ -264,7 +264,7 @@ func (s *session) watch(name string, args []string) error {
 	return nil
 }
 
-// until waits for a line with text. It returns the lines up to it that no earlier call has returned.
+// until waits for a line with text. It returns the lines up to this line that no earlier call has returned.
 func (s *session) until(name, text string) (string, error) {
 	w := s.watches[name]
 	if w == nil {
@@ -299,7 +299,7 @@ func (s *session) stop(name string) (string, error) {
 	return normalise(strings.Join(w.Stdout.Lines()[w.read:], "\n")), nil
 }
 
-// script is the part of a session's file before its first file: prose, commands, and their outputs.
+// script is the part of a txtar file before the first file in it: prose, and commands with their outputs.
 //
 //	# Prose.
 //

@@ -1,4 +1,4 @@
-// Package loops draws the pictures of the stories' pages, for `make site`: six seconds of a stage, as an SVG.
+// Package loops draws the pictures of the stories' pages for `make site`: six seconds of a stage, as an SVG.
 package loops
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Play is the drawing in each frame of a play, in the order of drawing.
+// Play holds the looks that each frame of a play draws, in the order of drawing.
 type Play struct {
 	Frames [][]struct {
 		Look
@@ -19,7 +19,7 @@ type Play struct {
 	View        [4]float64
 }
 
-// Look is one of the looks that an element of the stage, or a token, has in a play.
+// Look is one appearance of an element of the stage or of a token.
 type Look struct {
 	ID   string
 	Body int // index into Bodies
@@ -52,13 +52,13 @@ func SVG(title string, play *Play) string {
 		v[0], v[1], v[2], v[3], html.EscapeString(title), play.Style, &m.rules, play.Defs, &m.drawn)
 }
 
-// movie is a picture in the making.
+// movie builds a picture.
 type movie struct {
-	names        map[string]int // numbers of the animations, by their keyframes
+	names        map[string]int // the animations' numbers, by keyframes
 	rules, drawn strings.Builder
 }
 
-// moving returns a body that is at a place in each frame.
+// moving returns SVG that puts body at one place in each frame. Where the place is "", the body is hidden.
 func (m *movie) moving(places []string, body string) string {
 	var shown, way strings.Builder
 	last, moved := "", false

@@ -29,7 +29,7 @@ func TestAStoryIsALoop(t *testing.T) {
 		cmd, _ := program.VizCommand(t, "-export", dir)
 		require.NoError(t, cmd.Run())
 	}
-	// The browser opens our own files only.
+	// No sandbox is needed, because the browser opens our own files only.
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.DisableGPU, chromedp.NoSandbox)
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	defer stop()

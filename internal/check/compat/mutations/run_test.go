@@ -18,8 +18,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// table has the rows. A row is a folder, the symbol or script to change, and the test that must then fail. Below it are
-// a text that occurs once in that symbol, and its replacement.
+// table has the rows. A row's first line names a folder, the symbol or script to change, and the test that must then
+// fail. The next two lines are a text that occurs once in that symbol, and its replacement.
 //
 //go:embed table.txt
 var table string
@@ -33,8 +33,8 @@ type mutation struct {
 	l        *lab.Lab
 }
 
-// mutations returns the rows of the table and the labs that break a source. The path's long test plays the labs whose
-// test needs a server.
+// mutations returns the rows of the table and the labs that break a chapter's source. It leaves out the labs with a
+// folder of their own.
 func mutations(t *testing.T) (all []mutation) {
 	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n\n") {
 		lines := strings.SplitN(row, "\n", 3)
@@ -57,7 +57,7 @@ func mutations(t *testing.T) (all []mutation) {
 
 const root = "../../../.."
 
-// mutated returns the path, below the root, of the file that contains the symbol, and its text with the mutation.
+// mutated returns the mutated file's path, below the root, and the file's text with the mutation.
 func (m mutation) mutated() (file string, text []byte, err error) {
 	if m.l != nil {
 		file, _, text, err = m.l.Break(os.DirFS(root))
@@ -85,7 +85,7 @@ func (m mutation) mutated() (file string, text []byte, err error) {
 	return file, text, err
 }
 
-// find returns the position of the symbol's body.
+// find returns the file that declares the symbol, its text, and the range [from, to) of the symbol's body.
 func (m mutation) find() (file string, text []byte, from, to int, err error) {
 	tree, err := source.Parse(os.DirFS(filepath.Join(root, m.dir)))
 	if err != nil {

@@ -1,6 +1,6 @@
 package program
 
-// FilmClock gives the page a clock that does not advance between two pictures, however long taking them may last.
+// FilmClock is a script that defines film(ms). From the first call on, the page's clock advances only during film.
 const FilmClock = `{
 	const [ask, now] = [window.requestAnimationFrame.bind(window), performance.now.bind(performance)];
 	let [at, queue] = [0, []];

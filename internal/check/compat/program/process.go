@@ -1,5 +1,5 @@
-// Package program builds and starts the processes that the tests of this module use: cmd/viz, and the real kubectl
-// against it. It uses the program's contracts only: flags, the ready line, URLs.
+// Package program builds and starts the processes that the tests of this module use: cmd/viz, kubectl, etcd,
+// kube-apiserver and others. Of cmd/viz it uses only the contracts: flags, the ready line, URLs.
 //
 // Binaries are kept in bin/compat between runs. Race builds of the tests use a race build of the program.
 package program
@@ -34,7 +34,7 @@ type Process struct {
 	Done   chan struct{} // closed by await when the process has ended
 }
 
-// Start starts cmd. At the end of the test it kills the process and its group, if they still run.
+// Start starts cmd. The test's cleanup kills the process and its group if they still run.
 func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{Cmd: cmd, Done: make(chan struct{})}
@@ -49,8 +49,8 @@ func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 
 // await waits for the end of the process, and kills the rest of its group.
 func (p *Process) await() {
-	_ = p.Cmd.Wait() // the exit code is read from ProcessState
-	// Kill the group at once: while a member is left, its number cannot pass to strangers.
+	_ = p.Cmd.Wait() // ExitCode takes the status from ProcessState
+	// Kill the group at once: while a member is left, no other process can get the group's number.
 	p.killGroup()
 	close(p.Done)
 }
@@ -80,7 +80,7 @@ func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	return p.Cmd.ProcessState.ExitCode()
 }
 
-// Interrupt sends the same signal as Ctrl-C.
+// Interrupt sends SIGINT, as Ctrl-C does.
 func (p *Process) Interrupt(tb testing.TB) {
 	tb.Helper()
 	require.NoError(tb, p.Cmd.Process.Signal(os.Interrupt), "interrupt %s", p.Cmd)
@@ -115,8 +115,8 @@ func (o *Output) Lines() []string {
 	return strings.Split(text[:end], "\n")
 }
 
-// Eventually repeats fact until it holds. If it does not within the given time, Eventually fails the test with the last
-// answer.
+// Eventually repeats fact until holds is true. If that takes longer than within, Eventually ends the test and reports
+// the last seen.
 func Eventually(tb testing.TB, within time.Duration, fact func() (holds bool, seen string)) {
 	tb.Helper()
 	seen := ""
@@ -125,7 +125,7 @@ func Eventually(tb testing.TB, within time.Duration, fact func() (holds bool, se
 	}
 }
 
-// The first test in a process that needs a binary has it built.
+// The first test that needs a binary builds it.
 var (
 	vizBinary     = sync.OnceValues(func() (string, error) { return build("../../../../cmd/viz", ".", bubble.Race) })
 	kubectlBinary = sync.OnceValues(func() (string, error) { return build("../cmd/kubectl", ".", false) })
@@ -147,7 +147,7 @@ func BuildOf(tb testing.TB, dir, source string) string {
 	return require.Value(build(dir, source, false))(tb)
 }
 
-// build builds the binary, with the race detector if race. go build leaves an up-to-date binary alone.
+// build builds a binary, with the race detector if race is true. go build leaves an up-to-date binary alone.
 func build(dir, source string, race bool) (string, error) {
 	name := path.Base(source)
 	if strings.HasPrefix(source, ".") {
@@ -193,7 +193,7 @@ func KubectlFor(tb testing.TB, v *Viz) *Kubectl {
 	return &Kubectl{Binary: require.Value(kubectlBinary())(tb), Server: v.URL, Home: tb.TempDir()}
 }
 
-// Command returns kubectl with args, not yet started. It ignores the developer's own configuration.
+// Command returns kubectl with args, not yet started. This kubectl ignores the developer's own configuration.
 func (k *Kubectl) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(k.Binary, append([]string{"-s", k.Server}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+k.Home, "USERPROFILE="+k.Home, "KUBECONFIG="+os.DevNull)

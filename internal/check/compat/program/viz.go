@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits every wait, even on a busy machine. cmd/viz tests in a bubble how soon the program is ready and
-// ends.
+// HangsAfter limits every wait and suits a busy machine. The tests of cmd/viz check in a bubble how soon the program is
+// ready and how soon it ends.
 const HangsAfter = 5 * time.Minute
 
 // Viz is the running program.
@@ -70,7 +70,7 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 	return false, "stdout:\n" + v.Stdout.String() + "stderr:\n" + v.Stderr.String()
 }
 
-// Get decodes the JSON at one of the program's paths.
+// Get requests one of the program's paths and decodes the JSON into into.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
 	response := require.Value((&http.Client{Timeout: HangsAfter}).Get(v.URL + path))(tb)
@@ -79,7 +79,7 @@ func (v *Viz) Get(tb testing.TB, path string, into any) {
 	require.NoError(tb, json.NewDecoder(response.Body).Decode(into), "GET %s", path)
 }
 
-// Points returns how many records each point has, over all resources.
+// Points returns the number of records of each point, over all resources.
 func (v *Viz) Points(tb testing.TB) map[string]int {
 	tb.Helper()
 	var snapshot struct {
@@ -97,13 +97,13 @@ func (v *Viz) Points(tb testing.TB) map[string]int {
 	return sum
 }
 
-// Etcd is a real etcd with a port, so that the program and a test can look at the same one.
+// Etcd is a real etcd with a port, so that several processes can use it.
 type Etcd struct {
 	Client   *clientv3.Client
 	Endpoint string // 127.0.0.1:PORT
 }
 
-// StartEtcd starts an etcd in this process. It ends with the test.
+// StartEtcd starts an etcd in this process and waits until the etcd is ready. The test's cleanup ends it.
 func StartEtcd(tb testing.TB) *Etcd {
 	tb.Helper()
 	config := embed.NewConfig()
@@ -128,14 +128,14 @@ func StartEtcd(tb testing.TB) *Etcd {
 	return &Etcd{Client: client, Endpoint: endpoint}
 }
 
-// StartKubeAPIServer starts the real kube-apiserver on an etcd, and returns the flags for kubectl. The server ends with
-// the test. It is not ready yet, but soon will be.
+// StartKubeAPIServer starts the real kube-apiserver on an etcd and returns the flags for kubectl. The caller must wait
+// until the server is ready. The server ends with the test.
 func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	tb.Helper()
 	const token = "s3cret"
 	dir := tb.TempDir()
 	tokens := filepath.Join(dir, "tokens")
-	key := filepath.Join(dir, "apiserver.key") // the key of its own certificate; no token signed with it is used
+	key := filepath.Join(dir, "apiserver.key") // the key of the server's certificate; no test uses its tokens
 	require.NoError(tb, os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600))
 	free := require.Value(net.Listen("tcp", "127.0.0.1:0"))(tb) // kube-apiserver needs a port number
 	address := free.Addr().String()
@@ -146,8 +146,8 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC",
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
-		// No controller here creates the service accounts that one plugin needs, or removes the taints that the other
-		// sets.
+		// No controller here creates the service accounts that the first plugin needs, or removes the taints that the
+		// second sets.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
 	tb.Cleanup(func() {
 		if tb.Failed() {

@@ -28,12 +28,12 @@ import (
 	"listwatch/internal/check/require"
 )
 
-const patience = 5 * time.Minute // for building and debugging a program without optimizations on a busy machine
+const patience = 5 * time.Minute // to build and debug a program without optimizations on a busy machine
 
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
 	"writes; etcd alone would give up after 7 s")
 
-// everywhere is true in `make full`: the tests then stop the program for stay at every breakpoint.
+// everywhere is true in `make full`. The tests then also run slow commands, and stop longer at breakpoints.
 var everywhere = os.Getenv("FULL") != ""
 
 func root(t *testing.T) string {
@@ -53,7 +53,7 @@ type session struct {
 	*program.Process
 	t     *testing.T
 	typed io.WriteCloser
-	at    int // the place in the output up to which wants has read
+	at    int // wants has read the output up to here
 }
 
 // debug runs a shell command that starts delve.
@@ -64,7 +64,7 @@ func debug(t *testing.T, command string) *session {
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+t.TempDir())
 	typed := require.Value(cmd.StdinPipe())(t)
 	s := &session{Process: program.Start(t, cmd), t: t, typed: typed}
-	t.Cleanup(s.end) // runs before Process.Kill, which does not reach delve's child
+	t.Cleanup(s.end) // runs before Process.Kill, which does not kill delve's child
 	return s
 }
 
@@ -73,7 +73,7 @@ var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // shown returns the output of delve and its program.
 func (s *session) shown() string { return colour.ReplaceAllString(s.Stdout.String(), "") }
 
-// wants waits until delve shows text after all earlier matches.
+// wants waits until delve has shown text after the match of the previous call.
 func (s *session) wants(text string) {
 	s.t.Helper()
 	ended := false
@@ -90,8 +90,8 @@ func (s *session) wants(text string) {
 	})
 }
 
-// endOf returns the end of a text in delve's output, or -1 if it is not there yet. A number must have its own line,
-// because addresses, versions and names are full of digits.
+// endOf returns the end of a text in delve's output, or -1 if the output does not contain the text yet. A number must
+// have a line to itself, because addresses, versions and names are full of digits.
 func endOf(shown, text string) int {
 	pattern := regexp.QuoteMeta(text)
 	if _, err := strconv.Atoi(text); err == nil {
@@ -122,7 +122,7 @@ func (s *session) types(line string) {
 // returns.
 func (s *session) interrupt() { _ = syscall.Kill(-s.Cmd.Process.Pid, syscall.SIGINT) }
 
-// end closes delve's input, which ends delve and a stopped program. It interrupts a program that runs on.
+// end closes delve's input, which ends delve and a stopped program. If delve runs on, end interrupts every 3 s.
 func (s *session) end() {
 	_ = s.typed.Close()
 	for range 10 {
@@ -148,7 +148,7 @@ func (s *session) follow(script []string) {
 	}
 }
 
-// understood fails the test if delve reported that a command failed.
+// understood ends the session and fails the test if delve has reported a failed command.
 func (s *session) understood() {
 	s.t.Helper()
 	s.end()
@@ -157,8 +157,8 @@ func (s *session) understood() {
 		"delve says:\n%sand showed:\n%s", errors, s.shown())
 }
 
-// TestVSCodeLaunchesARecipe launches a recipe as launch.json describes it: delve builds the recipe's package, and stops
-// first at the recipe's first stop. All recipes are described in the same form.
+// TestVSCodeLaunchesARecipe launches one recipe as launch.json describes it. delve must build the recipe's package and
+// stop at the recipe's first stop. launch.json describes all recipes in the same form.
 func TestVSCodeLaunchesARecipe(t *testing.T) {
 	t.Parallel()
 	all := recipes(t)
@@ -171,7 +171,7 @@ func TestVSCodeLaunchesARecipe(t *testing.T) {
 	e.does("disconnect", map[string]any{"terminateDebuggee": true}, "disconnect")
 }
 
-// TestVSCodeAttaches attaches to a running program, which continues when the editor leaves.
+// TestVSCodeAttaches attaches to a running program, which must continue when the editor leaves.
 func TestVSCodeAttaches(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t, "-demo=false", "-controllers=false")
@@ -226,12 +226,12 @@ func newEditor(t *testing.T) *editor {
 		_ = conn.Close()
 		<-delve.Done
 	})
-	// The first build has to compile everything.
+	// The first build compiles everything.
 	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Minute)))
 	return &editor{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// does sends a request and returns the first answer or event of a name.
+// does sends a request and returns the next response or event with the given name.
 func (e *editor) does(command string, arguments any, name string) message {
 	e.t.Helper()
 	e.seq++
@@ -252,7 +252,7 @@ func (e *editor) receives(name string) (m message) {
 	return m
 }
 
-// start starts a configuration as the editor does. values are the values that the editor adds.
+// start starts a configuration of launch.json, with the values that the editor adds, and a breakpoint in function.
 func (e *editor) start(name string, function, condition string, values map[string]any) {
 	e.t.Helper()
 	text := strings.ReplaceAll(read(e.t, ".vscode", "launch.json"), "${workspaceFolder}", root(e.t))
@@ -271,7 +271,7 @@ func (e *editor) start(name string, function, condition string, values map[strin
 	e.does("configurationDone", map[string]any{}, "configurationDone")
 }
 
-// stopsIn waits for a stop and expects function on top of the stack.
+// stopsIn waits for a stop, which must be in function.
 func (e *editor) stopsIn(function string) {
 	e.t.Helper()
 	stopped := e.receives("stopped")

@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestEveryGuideEndsGreen follows each guide of docs/CONTRIBUTING.md that ends with a block of commands. In a copy of
-// the tree it applies an author's change, a patch in testdata, and runs the commands, which must succeed.
+// TestEveryGuideEndsGreen follows each guide whose block of commands names this test. In a copy of the tree it applies
+// an author's change, a patch in testdata, if there is one. Then it runs the commands, which must succeed.
 func TestEveryGuideEndsGreen(t *testing.T) {
 	guides := 0
 	for _, p := range pages(t) {
@@ -43,7 +43,7 @@ func TestEveryGuideEndsGreen(t *testing.T) {
 	require.True(t, guides >= 6, "docs/CONTRIBUTING.md has %d guides that end with commands", guides)
 }
 
-// copyOfTheTree returns a folder with the files that git tracks, as a repository of its own.
+// copyOfTheTree returns a folder with the files that git does not ignore, as a repository of its own.
 func copyOfTheTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -33,8 +33,8 @@ type block struct {
 
 // step is a command and its output.
 type step struct {
-	command  string // joined by newlines with its continuation lines
-	typed    bool   // whether it is for the debugger's prompt
+	command  string // with its continuation lines, joined by newlines
+	typed    bool   // at the debugger's prompt
 	want     []string
 	from, to int // want is page.lines[from:to]
 }
@@ -45,8 +45,8 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine matches the first word of a command that a reader would type. In a block that is not a console, no test
-// would run such a line.
+// commandLine matches the start of a command that a reader would type. Such a line must be in a console, because no
+// test runs other blocks.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
 // pages reads every document for readers.
@@ -128,7 +128,7 @@ func matches(want, lines []string) bool {
 	return pattern(want[0]).MatchString(strings.TrimRight(lines[0], " \r")) && matches(want[1:], lines[1:])
 }
 
-// pattern returns the pattern of a wanted line.
+// pattern returns the pattern for a wanted line, in which … matches any text.
 func pattern(want string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(strings.TrimRight(want, " "))
 	return regexp.MustCompile("^" + strings.ReplaceAll(quoted, anything, ".*") + "$")
@@ -169,7 +169,7 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
-// run types the commands of the block, unless it is too slow for this run or a test of its own runs it.
+// run types the commands of the block, unless the block is too slow for this run, or another test runs it.
 func (b *block) run(t *testing.T, p *page, x *terminal) {
 	for _, word := range b.words {
 		switch {
@@ -196,7 +196,7 @@ func (b *block) run(t *testing.T, p *page, x *terminal) {
 	require.True(t, !t.Failed(), "%s:%d", p.file, b.line)
 }
 
-// hasTest reports whether a test of that name exists, which checks the block in another way.
+// hasTest reports whether a test of that name exists.
 func hasTest(t *testing.T, name string) bool {
 	err := exec.Command("grep", "-rqF", "--include=*_test.go", "func "+name+"(", root(t)).Run()
 	return err == nil
@@ -204,7 +204,7 @@ func hasTest(t *testing.T, name string) bool {
 
 var goTest = regexp.MustCompile(`go (?:-C (\S+) )?test.* \./(\S+) .*-(?:run|bench|fuzz) '?([^' ]+)'?`)
 
-// namesTests checks that a command too slow for this run names an existing test.
+// namesTests checks that the tests named by the block's go test commands exist. The block is too slow for this run.
 func (b *block) namesTests(t *testing.T, p *page) {
 	t.Helper()
 	for _, s := range b.steps {
@@ -234,7 +234,7 @@ func (b *block) debug(t *testing.T) {
 			script = append(script, "=> "+line)
 		}
 	}
-	// Unlike a reader, the test has no terminal, and needs a free port.
+	// Unlike a reader, the test has no terminal and needs a free port.
 	command = strings.ReplaceAll(command, "dlv exec ", "dlv exec --allow-non-terminal-interactive=true ")
 	command = strings.Replace(command, "make debug-viz", "make debug-viz ARGS='-listen 127.0.0.1:0'", 1)
 	command = strings.Replace(command, "-demo=false\n", "-demo=false -listen 127.0.0.1:0\n", 1)

@@ -63,8 +63,8 @@ func (r *recipe) read(line string) {
 	}
 }
 
-// TestEveryRecipeStopsWhereItSays runs every recipe by the one command that DEBUGGING.md names, and expects the output
-// that its comments promise.
+// TestEveryRecipeStopsWhereItSays runs every recipe of a chapter by `make debug RECIPE=`, and expects the output in the
+// recipe's comments.
 func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	for _, r := range recipes(t) {
 		if r.pkg == running {
@@ -83,9 +83,9 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 var signsOfHarm = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
 	"WatchChanError", "CacherNotReady"}
 
-// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program: a real kubectl creates the pod.
-// While kubectl waits, the program is stopped at a breakpoint in etcd for longer than etcd itself would wait. This must
-// not affect kubectl, nor any watcher, stream or reflector.
+// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program. A real kubectl creates the pod.
+// While kubectl waits, delve stops the program in etcd for longer than etcd itself would wait. The stop must not affect
+// kubectl, nor any watcher, stream or reflector.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	t.Parallel()
 	i := slices.IndexFunc(recipes(t), func(r recipe) bool { return r.pkg == running })
@@ -122,7 +122,7 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	code := kubectl.ExitCode(t, patience)
 	assert.True(t, code == 0 && kubectl.Stderr.String() == "" && kubectl.Stdout.String() == "pod/a created\n",
 		"kubectl run: status %d, stdout %q, stderr %q", code, kubectl.Stdout.String(), kubectl.Stderr.String())
-	// The log counts two stops as one if the clock did not tick between them.
+	// The log may report two stops as one, so the test compares the sum of their times.
 	program.Eventually(t, patience, func() (bool, string) {
 		told, most := stopped(t, v), time.Since(began)
 		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log tells of %v, "+
@@ -138,7 +138,7 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	s.understood()
 }
 
-// stopped returns how long the program was stopped in all, according to the log.
+// stopped returns the total time for which the program was stopped, according to the log.
 func stopped(t *testing.T, v *program.Viz) time.Duration {
 	t.Helper()
 	var log struct{ Records []json.RawMessage }
@@ -155,7 +155,7 @@ func stopped(t *testing.T, v *program.Viz) time.Duration {
 	return sum
 }
 
-// TestThePageListsWhatTheRecipesDo expects the first stop of each recipe in DEBUGGING.md.
+// TestThePageListsWhatTheRecipesDo checks that DEBUGGING.md has a row for each recipe, with the recipe's first stop.
 func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 	page := read(t, "docs", "DEBUGGING.md")
 	for _, r := range recipes(t) {
@@ -166,7 +166,7 @@ func TestThePageListsWhatTheRecipesDo(t *testing.T) {
 	}
 }
 
-// TestADumpNamesTheGoroutines checks the effect of GODEBUG=tracebacklabels=1.
+// TestADumpNamesTheGoroutines checks that GODEBUG=tracebacklabels=1 adds the goroutines' names to a dump.
 func TestADumpNamesTheGoroutines(t *testing.T) {
 	t.Parallel()
 	cmd, _ := program.VizCommand(t, "-listen", "127.0.0.1:0")

@@ -15,9 +15,9 @@ var (
 	unixOnly = regexp.MustCompile(`(?m)\$[\w({]|&&|\|\||<<|/dev/|2>|\\$|&$|^\w+=|^\(|\w\(\) \{|` +
 		`'[^']*"[^']*'|\s-\w[^\s'"]*\.|\|\s*(?:grep|head|tail|tr|sed|cut|wc|sort|uniq|awk|xargs|stdbuf|base64)\b|` +
 		`\b(?:seq|pgrep|sleep|timeout|export)\s|\bfor \w+ in\b`)
-	// piped matches a text that goes through a pipe, which PowerShell does not change.
+	// piped matches an echo of a quoted text into a pipe. PowerShell does not change such a text.
 	piped = regexp.MustCompile(`^echo '[^']*' \| `)
-	// onlyHere are commands that not every system has, each with the hint that a page must have when it uses them.
+	// onlyHere lists commands that not every system has. A page that uses one must contain the hint beside it.
 	onlyHere = map[string]string{
 		"curl ": "In PowerShell, `curl` is `curl.exe`", "make ": "Without `make`, type what it runs",
 	}

@@ -27,20 +27,20 @@ const (
 var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
-	// With these flags the program ends like any other command.
+	// With one of these flags the program prints and exits.
 	endsSoon  = regexp.MustCompile(`-(h|version|export)\b`)
 	watches   = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
 	endItself = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
 	onlyReads = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
 	writes    = regexp.MustCompile(` -(X|d|-data\S*) `)
 
-	// A reader replaces the number by the newest version in the output before.
+	// A reader replaces the number by the newest version in an earlier output.
 	ownVersion = regexp.MustCompile(`\brv=\d+`)
 	version    = regexp.MustCompile(`\bat (\d+)\b`)
 )
 
-// terminal runs a page's commands in one shell, and beside it a program and other commands that do not end, each as in
-// a terminal of its own.
+// terminal runs a page's commands in one shell. Beside the shell it runs a program and other commands that do not end,
+// as if each had a terminal of its own.
 type terminal struct {
 	t       *testing.T
 	dir     string
@@ -48,7 +48,7 @@ type terminal struct {
 	typed   io.Writer
 	n       int               // commands so far
 	real    map[string]string // actual addresses, by the addresses in the documents
-	serving *program.Viz      // the program that answers Kubernetes API requests; nil before it is started
+	serving *program.Viz      // the program that serves the Kubernetes API; nil before its start
 	viz     *program.Viz
 	starts  *step // the step whose program is not started yet
 	flags   []string
@@ -56,7 +56,7 @@ type terminal struct {
 	version string // the newest version in any output
 }
 
-// opened is a command that keeps running, such as a watch. finish compares its output before it ends the program.
+// opened is a command that keeps running, such as a watch. finish compares the command's output.
 type opened struct {
 	step *step
 	file string
@@ -80,7 +80,7 @@ func newTerminal(t *testing.T) *terminal {
 	return x
 }
 
-// run runs one command as a reader would, and compares its output.
+// run runs one command as a reader would. It compares the output of a command that ends.
 func (x *terminal) run(s *step) {
 	x.t.Helper()
 	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s.command), "&"))
@@ -113,8 +113,8 @@ func (x *terminal) startViz(s *step, command string) {
 	}
 }
 
-// startsNow starts the program whose command was typed last. If no later command on the page needs the program, the
-// terminal checks only its flags.
+// startsNow starts the program whose command was typed last, if it has not been started yet, and compares the output
+// with the page's.
 func (x *terminal) startsNow() {
 	x.t.Helper()
 	if x.starts == nil {
@@ -131,7 +131,7 @@ func (x *terminal) startsNow() {
 	x.starts = nil
 }
 
-// knowsFlags runs the program with the flags and -h: the program refuses an unknown flag before it prints its help.
+// knowsFlags runs the program with flags and -h, which fails if the program does not know a flag.
 func (x *terminal) knowsFlags(flags []string) {
 	x.t.Helper()
 	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)
@@ -139,7 +139,7 @@ func (x *terminal) knowsFlags(flags []string) {
 	assert.True(x.t, err == nil && !strings.Contains(string(said), "not defined"), "viz %v: %v\n%s", flags, err, said)
 }
 
-// startProxy starts a program in place of the reader's cluster, and kubectl's proxy to it.
+// startProxy starts a program in place of the reader's cluster, and kubectl proxy for that program.
 func (x *terminal) startProxy(s *step) {
 	x.t.Helper()
 	x.serving = program.StartViz(x.t, "-demo=false", "-controllers=false")
@@ -172,8 +172,8 @@ func (x *terminal) said(file string) []string {
 	return x.written(string(text))
 }
 
-// itsOwnEnd matches a message that kubectl sometimes logs about a watch that it ended itself. It depends on the order
-// of its goroutines, so no document shows it.
+// itsOwnEnd matches a message that kubectl sometimes logs about a watch that kubectl itself has ended. The message
+// depends on the order of kubectl's goroutines, so no document shows it.
 var itsOwnEnd = regexp.MustCompile(`(?m)^I\d{4} .*"Warning: watch ended with error".*: context canceled.*\n`)
 
 // written returns the lines of an output, with the addresses as the documents write them.
@@ -217,7 +217,7 @@ func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
 	var code int
 	var said []string
-	if startsViz.MatchString(command) && !everywhere { // runs the binary that is built already
+	if startsViz.MatchString(command) && !everywhere { // use the binary, which is built already
 		viz, _ := program.VizCommand(x.t)
 		command = strings.Replace(command, "go run ./cmd/viz", viz.Path, 1)
 	}
@@ -237,7 +237,7 @@ func (x *terminal) toItsEnd(s *step, command string) {
 	x.differs(s, code, said)
 }
 
-// leaveOpen starts a command that does not end, and waits until the server reports its watch as opened.
+// leaveOpen starts a command that does not end. If the command watches, leaveOpen waits until the log has a new watch.
 func (x *terminal) leaveOpen(s *step, command string) {
 	x.t.Helper()
 	counts := x.serving != nil && watches.MatchString(command)
@@ -254,7 +254,7 @@ func (x *terminal) leaveOpen(s *step, command string) {
 	}
 }
 
-// guests returns the number of watches that commands have opened so far.
+// guests returns the number of watches that kubectl and curl have opened so far.
 func (x *terminal) guests() (n int) {
 	var log struct {
 		Records []struct{ Texts map[string]string }
@@ -262,14 +262,14 @@ func (x *terminal) guests() (n int) {
 	x.serving.Get(x.t, "/viz/records?point=WireOpened", &log)
 	for _, r := range log.Records {
 		agent := r.Texts["agent"]
-		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // leaves out the program's kubelet
+		if strings.HasPrefix(agent, "kubectl") || strings.HasPrefix(agent, "curl") { // not the program's own clients
 			n++
 		}
 	}
 	return n
 }
 
-// finish compares the outputs of the open commands and ends the program.
+// finish compares the outputs of the open commands and ends the program, or checks the flags of one not yet started.
 func (x *terminal) finish() {
 	x.t.Helper()
 	if x.starts != nil {

@@ -21,8 +21,8 @@ var (
 		`(?m)^\*\*(\d[a-z])\.\*\* (?:.+\n)*?.*\*Proof:\*\s(?:.+\n)*?.*\]\(`)
 )
 
-// TestEveryQuestionHasItsAnswer requires an answer for each question's label (1a, 1b), in the same order, and a proof
-// for each answer.
+// TestEveryQuestionHasItsAnswer checks that the answers have the questions' labels (1a, 1b) in the same order, and that
+// there are as many proofs as questions.
 func TestEveryQuestionHasItsAnswer(t *testing.T) {
 	var asked, answered []string
 	questions, answers, _ := strings.Cut(read(t, "docs/WORKSHOP.md"), "\n## Answers\n")
@@ -36,8 +36,8 @@ func TestEveryQuestionHasItsAnswer(t *testing.T) {
 	assert.Equal(t, len(asked), strings.Count(answers, "*Proof:*"), "answers")
 }
 
-// TestThePagesNameWhatThereIs checks that metrics in code font are this program's, and those in italics only
-// upstream's.
+// TestThePagesNameWhatThereIs checks that the metrics, points, keys, labs and stories named on the pages exist. Metrics
+// in italics must not be this program's.
 func TestThePagesNameWhatThereIs(t *testing.T) {
 	metrics := read(t, "chapters/06-cacher/metrics.go") + read(t, "chapters/09-listwatch/metrics.go") +
 		read(t, "internal/server/apiserver/apiserver.go")
@@ -50,7 +50,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 			return strings.Contains(string(require.Value(os.ReadFile(file))(t)), text)
 		})
 	}
-	// The browser's test compares this list with the keys that the scripts bind.
+	// A test in package e2e compares this list with the keys that the scripts bind.
 	isKey := func(name string) bool { return in("viz/frame/dialogs.templ", `{"`+name+`", "`) }
 	isLab := func(name string) bool { return in("chapters/*/labs/"+name+".txtar", "") }
 	isStory := func(name string) bool {
@@ -62,7 +62,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 	proofs := regexp.MustCompile(`(?s)\*Proof:\*.*?\n\n`).FindAllString(workshop, -1)
 	for _, each := range []struct {
 		page, name string // a pattern of a name, as the page writes it
-		least      int    // the least number of names that the page must have
+		least      int    // the minimum number of names on the page
 		exists     func(name string) bool
 	}{
 		{workshop, `(?:\*\*story\*\*:|(?:the|play the) story) \*([^*]+)\*`, 3, isStory},

@@ -18,19 +18,19 @@ import (
 )
 
 // apiServer is a small API server for the pods of namespace default. A reflector cannot distinguish it from a real one.
-// The test can inject any fault, and read the requests.
+// A test can inject faults and read the requests.
 type apiServer struct {
 	mu       sync.Mutex
-	cond     sync.Cond // on mu: signals any change
+	cond     sync.Cond // on mu; signals each change
 	rv       int
 	oldest   int // earlier versions get 410
 	pods     map[string]*corev1.Pod
 	history  []watch.Event
 	epoch    int            // watches of an older epoch end
 	lastWord *metav1.Status // the last event of ended watches; nil: none
-	refuse   []error        // the answers to the next requests
+	refuse   []error        // the errors of the next requests
 	requests []string       // requests since the last call of asked
-	holding  bool           // watches send no events for now
+	holding  bool           // whether watches hold back events
 }
 
 func newAPIServer() *apiServer {
@@ -46,7 +46,7 @@ func podAt(name string, rv int) *corev1.Pod {
 	}}
 }
 
-// write applies a word: "+a" creates, "~a" updates, "-a" deletes, "*" is a bookmark, "!" is another client's write.
+// write applies a word: "+a" creates pod a, "~a" updates, "-a" deletes, "*" is a bookmark, "!" raises the version only.
 func (s *apiServer) write(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *apiServer) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with a last word, and writes words while no watch is open. With compact, no watch can receive
+// cut ends all watches with lastWord, and applies words while no watch is open. With compact, no watch can receive
 // these writes later.
 func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.cond.Broadcast()
 }
 
-// hold makes watches hold back events until it is called with false.
+// hold(true) makes watches hold back events until hold(false).
 func (s *apiServer) hold(holding bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *apiServer) hold(holding bool) {
 	s.cond.Broadcast()
 }
 
-// fail makes the next n requests fail.
+// fail makes n requests fail with err, after the failures ordered before.
 func (s *apiServer) fail(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *apiServer) asked() []string {
 	return requests
 }
 
-// admitLocked notes a request and returns the failure ordered for it.
+// admitLocked adds a request to requests and returns the next failure that fail has ordered, or nil.
 func (s *apiServer) admitLocked(verb string, opts metav1.ListOptions) error {
 	s.requests = append(s.requests, fmt.Sprintf("%s rv=%q match=%q limit=%d initial=%v bookmarks=%v",
 		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil &&

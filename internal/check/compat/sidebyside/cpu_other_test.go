@@ -4,5 +4,5 @@ package sidebyside
 
 import "time"
 
-// cpuTime is not available on this system.
+// cpuTime returns 0, because this system has no getrusage.
 func cpuTime() time.Duration { return 0 }

@@ -31,7 +31,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// same reports a pair of answers that differ or do not contain want.
+// same fails the test if two texts differ, or if theirs does not contain want.
 func same(t *testing.T, what, ours, theirs, want string) {
 	t.Helper()
 	assert.Equal(t, theirs, ours, "%s:\n   ours %s\n theirs %s", what, ours, theirs)
@@ -48,7 +48,7 @@ func TestEveryGetIsWhatTheRealOneGives(t *testing.T) {
 		}
 		return describePod("", pod)
 	}
-	var asked sync.WaitGroup // concurrent, because some wait three seconds for a version that never comes
+	var asked sync.WaitGroup // concurrent, because some requests wait three seconds for a version that never comes
 	for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
 		p.theirStore}} {
 		for _, version := range v.names() {
@@ -128,8 +128,8 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 	}
 }
 
-// TestUpstreamDoesNotAskForALostCreateAgain shows that upstream turns etcd's timeout into a 500 without a reason and
-// without a time to retry, so no client repeats the request. TestAWriteThatMayHaveHappenedIsNotToBeRepeated tests ours.
+// TestUpstreamDoesNotAskForALostCreateAgain checks that upstream turns etcd's timeout into a 500 without a time to
+// retry, so no client repeats the request. TestAWriteThatMayHaveHappenedIsNotToBeRepeated tests our server.
 func TestUpstreamDoesNotAskForALostCreateAgain(t *testing.T) {
 	status := responsewriters.ErrorToAPIStatus(storeerr.InterpretCreateError(rpctypes.ErrTimeout,
 		corev1.Resource("configmaps"), "a"))
@@ -158,8 +158,8 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	q := query{rv: v["now"]}
 	one, other := must(p.ourCache.watch(t.Context(), q)), must(p.theirCache.watch(t.Context(), q))
 	readers := []*stream{startStream(t.Context(), p.ourCache, q), startStream(t.Context(), p.theirCache, q)}
-	// No client reads the first two. Both have ten events in result, one in hand and ten in input, and the next one
-	// ends them. The readers get each event before the next write: a burst could make the server close them, too.
+	// No client reads the first two watches. Each holds ten events in result, one in hand and ten in input; the next
+	// event ends the watch. The readers get each event before the next write, because a burst could end them, too.
 	for i := range 40 {
 		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 		for _, each := range readers {
@@ -189,7 +189,7 @@ func readToTheEnd(w watch.Interface) []string {
 	return st.sofar()
 }
 
-// keysOf returns every key of up to n segments.
+// keysOf returns every key of up to n segments, and some keys without a leading slash.
 func keysOf(n int) []string {
 	segments := []string{"", ".", "..", "registry", "pods", "podsmore", "a"}
 	keys := []string{""}
@@ -205,9 +205,9 @@ func keysOf(n int) []string {
 	return append(keys, ".", "..", "a", "./a", "../a", "registry/pods/a")
 }
 
-// TestAKeyIsPreparedAsTheRealOneIs prepares many keys on both sides. Two differences are declared: ours accepts a key
-// only if its prefix ends where a segment does, and never accepts the prefix itself as an object's key. (Upstream's
-// stores have a prefix that ends in a slash, which has the same effect; here both sides get one without.)
+// TestAKeyIsPreparedAsTheRealOneIs prepares many keys on both sides. It allows two differences: ours accepts a key only
+// if the prefix ends where a segment ends, and never accepts the prefix itself as an object's key. (The prefixes of
+// upstream's stores end in a slash, which has the same effect. Here both sides get a prefix without a slash.)
 func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 	declared, accepted := 0, 0
 	for _, key := range keysOf(5) {
@@ -234,8 +234,8 @@ func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 		"%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
 }
 
-// TestAcceptIsNegotiatedAsUpstreamDoes compares both sides' answers to random headers, drawn from valid and invalid
-// clauses.
+// TestAcceptIsNegotiatedAsUpstreamDoes compares the media types that both sides choose for random Accept headers with
+// valid and invalid clauses.
 func TestAcceptIsNegotiatedAsUpstreamDoes(t *testing.T) {
 	ours := slices.DeleteFunc(scheme.Codecs.SupportedMediaTypes(), func(info runtime.SerializerInfo) bool {
 		return info.MediaType != negotiation.JSON && info.MediaType != negotiation.YAML

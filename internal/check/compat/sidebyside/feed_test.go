@@ -26,7 +26,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// feed is the storage below a measured cache: some pods, and then the events of a benchmark. Both sides get the same.
+// feed is the storage below a measured cache: some pods, and then a benchmark's events. Both sides get the same feed.
 type feed struct {
 	pods   int
 	nodes  int              // pod i runs on node i % nodes
@@ -37,7 +37,7 @@ type feed struct {
 
 func newFeed(pods, nodes int) *feed {
 	f := &feed{pods: pods, nodes: nodes}
-	// It holds the initial events, their end, and as many more as etcd's watchChan holds.
+	// The channel holds the initial events, the bookmark after them, and as many more as etcd's watchChan holds.
 	f.events = make(chan watch.Event, pods+1+100)
 	for i := range pods {
 		f.events <- watch.Event{Type: watch.Added, Object: f.pod(i, f.rv.Add(1))}
@@ -49,7 +49,7 @@ func newFeed(pods, nodes int) *feed {
 	return f
 }
 
-// pod returns pod number i at rv, about as large as a pod of a Deployment.
+// pod returns pod number i at rv. The pod is about as large as a pod of a Deployment.
 func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	p := pod(fmt.Sprintf("ns%d/pod-%05d", i%10, i), fmt.Sprintf("app=app%d tier=web node=n%d", i%10, i%f.nodes))
 	p.ResourceVersion = strconv.FormatUint(rv, 10)
@@ -64,8 +64,8 @@ func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	return p
 }
 
-// prepare makes n events that change the pods in turn. The returned function sends them; call it before the next
-// prepare.
+// prepare makes n events that change the pods in turn, and returns a function that sends them. Call that function
+// before the next prepare.
 func (f *feed) prepare(n int) (send func()) {
 	f.made = f.made[:0]
 	for range n {
@@ -80,7 +80,7 @@ func (f *feed) prepare(n int) (send func()) {
 	}
 }
 
-// ResultChan and Stop make feed the only watch that it returns.
+// ResultChan and Stop make a feed a watch. open always returns the feed itself.
 func (f *feed) ResultChan() <-chan watch.Event { return f.events }
 func (f *feed) Stop()                          {}
 
@@ -125,7 +125,7 @@ func (s theirSource) Versioner() realstorage.Versioner {
 	return realstorage.APIObjectVersioner{}
 }
 
-// compareSides runs bench for ours and for upstream, each with a cache over a feed of its own.
+// compareSides runs bench for both sides, each with a cache over a feed of its own.
 func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *feed, cache side)) {
 	bothSides(b, func(b *testing.B) {
 		f := newFeed(pods, nodes)
@@ -136,11 +136,11 @@ func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *fee
 	})
 }
 
-// ringEvents is the number of events before a measurement. They make both rings grow to 12800, and the channels of
-// later watchers to 171.
+// ringEvents is the number of events before a measurement. So many events make both rings grow to 12800, and give later
+// watchers channels of 171.
 const ringEvents = 10000
 
-// BenchmarkFanOut sends each event to n watchers of everything. An operation is one event.
+// BenchmarkFanOut sends each event to n watchers without selectors. An operation is one event.
 func BenchmarkFanOut(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("%d-watchers", n), func(b *testing.B) {
@@ -172,8 +172,8 @@ func fanOut(b *testing.B, f *feed, cache side, n int) {
 	c.measure(b, f.prepare)
 }
 
-// BenchmarkLatency measures how long one event takes to each of 1000 idle watchers: the median of all deliveries, and
-// the 99th percentile.
+// BenchmarkLatency measures the time from one event to its delivery to each of 1000 idle watchers. It reports the
+// median and the 99th percentile of all deliveries.
 func BenchmarkLatency(b *testing.B) {
 	compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) {
 		const n = 1000
@@ -206,7 +206,7 @@ func BenchmarkLatency(b *testing.B) {
 	})
 }
 
-// BenchmarkReplay starts a watch 10000 events ago and reads them all.
+// BenchmarkReplay starts a watch at a version 10000 events ago and reads all these events.
 func BenchmarkReplay(b *testing.B) {
 	compareSides(b, 1000, 1000, func(b *testing.B, f *feed, cache side) {
 		from := fmt.Sprint(f.rv.Load())
@@ -215,7 +215,7 @@ func BenchmarkReplay(b *testing.B) {
 		for b.Loop() {
 			w := must(cache.watch(b.Context(), query{rv: from}))
 			for range ringEvents {
-				if event := <-w.ResultChan(); event.Type != watch.Modified { // require costs more than the event
+				if event := <-w.ResultChan(); event.Type != watch.Modified { // require would take longer than the event
 					b.Fatalf("got %v", event)
 				}
 			}
@@ -237,8 +237,8 @@ func fill(b *testing.B, f *feed, cache side) {
 	w.Stop()
 }
 
-// BenchmarkProbes measures the cost of recording every moment of a delivery between two Go channels, which takes no
-// longer than its three reports.
+// BenchmarkProbes measures a fan-out with probes off and on. A delivery between two Go channels takes no longer than
+// the delivery's three reports.
 func BenchmarkProbes(b *testing.B) {
 	for _, state := range []string{"off", "on"} {
 		var p *probe.Probe
@@ -271,7 +271,7 @@ func benchPods(n, rv int) []*corev1.Pod {
 	return pods
 }
 
-// channel is a ListerWatcher at no cost: it returns one list, and its only watch is a channel. Both sides use it.
+// channel is a cheap ListerWatcher for both sides. It returns one list, and its only watch is a channel.
 type channel struct {
 	list   *corev1.PodList
 	events chan watch.Event
@@ -310,7 +310,7 @@ func (c *counting) OnAdd(any, bool)   { c.count() }
 func (c *counting) OnUpdate(_, _ any) { c.count() }
 func (c *counting) OnDelete(any)      { c.count() }
 
-// benchInformer is a measured informer: a function that adds a handler, and its Run.
+// benchInformer is a measured informer: a function that adds a handler, and one that runs the informer.
 type benchInformer struct {
 	add func(*counting)
 	run func(context.Context)
@@ -331,7 +331,7 @@ func upstreamInformer(b *testing.B, c *channel) benchInformer {
 	return benchInformer{add: func(c *counting) { must(i.AddEventHandler(c)) }, run: i.RunWithContext}
 }
 
-// BenchmarkInformerEvents measures one event from the watch to all handlers, an informer's most frequent work.
+// BenchmarkInformerEvents measures the way of one event from the watch to all handlers, an informer's most common work.
 func BenchmarkInformerEvents(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprintf("%d-handlers", n), func(b *testing.B) {
@@ -344,7 +344,7 @@ func BenchmarkInformerEvents(b *testing.B) {
 	}
 }
 
-// BenchmarkInformerProbes measures the cost of recording every moment of an event.
+// BenchmarkInformerProbes measures the way of an event from the watch to all handlers with probes off and on.
 func BenchmarkInformerProbes(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		for state, p := range map[string]*probe.Probe{

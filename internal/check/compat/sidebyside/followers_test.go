@@ -62,7 +62,7 @@ func (f *follower) pod(key string) *corev1.Pod {
 	return obj.(*corev1.Pod)
 }
 
-// diary collects one follower's actions, one on each line.
+// diary collects lines, one for each action.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -83,7 +83,7 @@ func (d *diary) read() []string {
 	return lines
 }
 
-// handler notes its calls. It serves both sides, whose interfaces differ only in the tombstone.
+// handler collects its calls in the diary. Both sides use it; only their tombstones differ.
 type handler struct {
 	diary
 	name string
@@ -110,7 +110,7 @@ func (h *handler) OnDelete(obj any) {
 	}
 }
 
-// nameOf returns "default/a@5", followed by the marks that transform adds.
+// nameOf returns a pod's namespace, name and version, as in "default/a@5", followed by the marks that transform adds.
 func nameOf(obj any) string {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -126,7 +126,7 @@ func transform(obj any) (any, error) {
 	return pod, nil
 }
 
-// reasonOf returns the part of an error that both sides have in common.
+// reasonOf returns "refused" or the reason of an API error. Both sides have this part of an error in common.
 func reasonOf(err error) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "refused"

@@ -24,7 +24,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// of returns the query narrowed to a namespace or an object in it, and by a label or field selector.
+// of returns the query narrowed to scope, "namespace" or "namespace/name", and to a label or field selector.
 func (q query) of(scope, selector string) query {
 	q.namespace, q.name, _ = strings.Cut(scope, "/")
 	if strings.Contains(selector, ".") {
@@ -35,7 +35,7 @@ func (q query) of(scope, selector string) query {
 	return q
 }
 
-// lists returns every combination of options, by a descriptive name.
+// lists returns list queries with every combination of options, by descriptive names.
 func (v versions) lists() map[string]query {
 	all := map[string]query{}
 	for _, version := range v.names() {
@@ -54,7 +54,7 @@ func (v versions) lists() map[string]query {
 	return all
 }
 
-// listAll follows a list from page to page and describes each page.
+// listAll follows a list from page to page, ten pages at most, and describes each page.
 func listAll(ctx context.Context, s side, q query) string {
 	var text strings.Builder
 	for range 10 {
@@ -89,8 +89,8 @@ func describePage(list *corev1.PodList, key string) string {
 	return text + "\n        "
 }
 
-// describeToken returns the position at which a token continues instead of its bytes: for object a in a namespace,
-// upstream's cache writes "/a", and both stores write "a". Either cache reads both.
+// describeToken returns the position at which a token continues instead of the token's bytes, which may differ. For
+// object a in a namespace, upstream's cache writes "/a", and both stores write "a". Either cache reads both.
 func describeToken(token, key string) string {
 	from, rv, err := realstorage.DecodeContinue(token, key+"/")
 	if err != nil {
@@ -99,7 +99,7 @@ func describeToken(token, key string) string {
 	return fmt.Sprintf("at %d from %q", rv, from)
 }
 
-// askBoth sends every list to both sides at once, because some wait three seconds for a version that never comes.
+// askBoth sends all lists to both sides at once, because some lists wait three seconds for a version that never comes.
 func askBoth(t *testing.T, queries map[string]query, one, other side) {
 	t.Helper()
 	var mu sync.Mutex // guards wrong and pages
@@ -136,7 +136,7 @@ func TestEveryListIsWhatTheRealOneGives(t *testing.T) {
 	askBoth(t, v.lists(), p.ourCache, p.theirCache)
 }
 
-// compact makes etcd forget the history before rv.
+// compact compacts etcd at rv.
 func (p *pair) compact(rv string) {
 	p.tb.Helper()
 	rev := must(strconv.ParseInt(rv, 10, 64))
@@ -165,14 +165,14 @@ var (
 	}
 )
 
-// versions are the resource versions at which the watches start, by name.
+// versions holds the resource versions at which the lists and watches start, by name.
 type versions map[string]string
 
 func (v versions) names() []string {
 	return []string{"none", "zero", "ancient", "list", "history", "now", "future", "garbage"}
 }
 
-// stagePair writes the history up to the start of the watches.
+// stagePair starts both sides and writes the history up to the start of the watches.
 func stagePair(t *testing.T) (*pair, versions) {
 	v := versions{"none": "", "zero": "0", "garbage": "x", "future": "100000"}
 	p := newPair(t, func(p *pair) {
@@ -185,7 +185,7 @@ func stagePair(t *testing.T) (*pair, versions) {
 	return p, v
 }
 
-// queries returns every combination of options, by a descriptive name.
+// queries returns watch queries with every combination of options, by descriptive names.
 func (v versions) queries() map[string]query {
 	all := map[string]query{}
 	yes, no := true, false
@@ -217,10 +217,10 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 		begun.Go(func() { d.ours = startStream(ctx, one, q) })
 		begun.Go(func() { d.theirs = startStream(ctx, other, q) })
 	}
-	begun.Wait() // some wait three seconds for a version that never comes
-	// A store reads a watch's initial state only after Watch has returned. It must not contain the writes below.
+	begun.Wait() // some watches wait three seconds for a version that never comes
+	// A store reads a watch's initial state only after Watch has returned. The state must not contain the writes below.
 	settle(dialogues)
-	// Neither side may close a watcher as slow: each has room for ten events.
+	// A watcher has room for ten events. With five writes at a time, neither side closes a watcher as slow.
 	for few := range slices.Chunk(whileWatching, 5) {
 		p.bothReach(p.writeAll(few...))
 		settle(dialogues)
@@ -235,7 +235,7 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 	return dialogues
 }
 
-// compare reports every pair of streams that differ.
+// compare fails the test if two streams differ, and reports the first 20 pairs.
 func compare(t *testing.T, dialogues []*dialogue) {
 	t.Helper()
 	wrong, events := 0, 0
@@ -301,8 +301,8 @@ func describeStatus(s *metav1.Status) string {
 	return text
 }
 
-// describeRetry treats up to three seconds alike: a store draws the number at random, so that clients do not all return
-// at once.
+// describeRetry treats all times up to three seconds alike. A store draws the time at random, so that clients do not
+// all return at once.
 func describeRetry(seconds int32) string {
 	if seconds <= 3 {
 		return "a moment"
@@ -387,8 +387,8 @@ type dialogue struct {
 	ours, theirs *stream
 }
 
-// settle returns when all streams equal their counterparts and have been silent for a moment, or after a long wait. The
-// moment serves to catch surplus events, whose absence cannot be awaited.
+// settle returns when all streams equal their counterparts and have been silent for 300 ms, or after a long wait. The
+// silence is needed, because surplus events could still arrive.
 func settle(dialogues []*dialogue) {
 	const quiet = 300 * time.Millisecond
 	before := ""

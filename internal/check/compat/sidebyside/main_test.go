@@ -15,10 +15,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// patience is the longest that the tests wait for an expected event.
+// patience limits the wait for an expected event.
 const patience = 30 * time.Second
 
-// supportsEverything replaces upstream's check of etcd's features, even where there is no etcd.
+// supportsEverything replaces upstream's check of etcd's features. Some tests have no etcd.
 type supportsEverything struct {
 	realfeature.FeatureSupportChecker
 }
@@ -27,13 +27,13 @@ func (supportsEverything) Supports(realstorage.Feature) bool { return true }
 
 func TestMain(m *testing.M) {
 	realfeature.DefaultFeatureSupportChecker = supportsEverything{realfeature.DefaultFeatureSupportChecker}
-	// The tests mostly wait: three seconds for versions that never come, and for streams to fall silent.
+	// Many tests may run at once. They mostly wait for versions that never come, or for streams to fall silent.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	// The real code's messages about watchers that connect and disconnect are not about our program.
+	// The real code logs messages about watchers that connect and disconnect.
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	// A read that has waited for a version leaves this goroutine behind for three seconds.
+	// This goroutine of upstream's outlives a read that waits for a version, by up to three seconds.
 	waiting := "k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(waiting))
 }
@@ -45,7 +45,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The names of sub-benchmarks by which benchstat -col /side prints both sides next to each other.
+// ourSide and upstreamSide name sub-benchmarks, so that benchstat -col /side prints both sides next to each other.
 const ourSide, upstreamSide = "side=ours", "side=upstream"
 
 // bothSides runs a benchmark of each side.
@@ -61,16 +61,16 @@ func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
 	}
 }
 
-// reportCPU starts to count processor time. The returned function reports it.
+// reportCPU starts to count processor time. The returned function reports the time of each operation.
 func reportCPU(b *testing.B) func() {
 	start := cpuTime()
 	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
-// burst is the number of events that a benchmark sends before it waits for all of them. They do not fill any channel.
+// burst is the number of events that a benchmark sends before it waits for all of them. So few events fill no channel.
 const burst = 64
 
-// crowd is a number of watchers, each read at full speed by a goroutine of its own.
+// crowd is a group of watchers, each read at full speed by a goroutine of its own.
 type crowd struct {
 	perEvent int // the number of watchers that get each event
 	readers  sync.WaitGroup
@@ -83,14 +83,14 @@ func newCrowd(perEvent int) *crowd {
 	return &crowd{perEvent: perEvent, arrived: make(chan struct{}, 1)}
 }
 
-// report adds n deliveries to the reported ones. Readers call it.
+// report adds n to seen. The reader that makes seen reach due sends to arrived.
 func (c *crowd) report(n int) {
 	if n > 0 && c.seen.Add(int64(n)) == c.due.Load() {
 		c.arrived <- struct{}{}
 	}
 }
 
-// measure sends b.N events in bursts. prepare makes n events and returns a function that sends them.
+// measure sends b.N events in bursts and reports times per delivery. prepare returns a function that sends n events.
 func (c *crowd) measure(b *testing.B, prepare func(n int) (send func())) {
 	var cpu time.Duration
 	b.ReportAllocs()

@@ -51,7 +51,7 @@ func theirMetrics(t *testing.T) map[string]string {
 	return labels
 }
 
-// ask returns the body at a path.
+// ask returns the body of the program's response at a path.
 func ask(t *testing.T, v *program.Viz, path string) string {
 	t.Helper()
 	response := must(http.Get(v.URL + path))
@@ -59,8 +59,8 @@ func ask(t *testing.T, v *program.Viz, path string) string {
 	return string(must(io.ReadAll(response.Body)))
 }
 
-// TestMetricsHaveTheirNamesAndLabels compares the running program's metrics with those that upstream registers, so that
-// a dashboard for one works for the other.
+// TestMetricsHaveTheirNamesAndLabels compares the running program's metrics with upstream's, so that a dashboard for
+// upstream works for the program.
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t)
@@ -79,7 +79,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(shown, "# TYPE "+name+" ") {
-			name += line[2] // the ending is part of the name
+			name += line[2] // a suffix such as _total is part of the name
 		}
 		names := map[string]bool{}
 		for _, found := range label.FindAllStringSubmatch(line[3], -1) {

@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/check/eventually"
 )
 
-// script is a storage that a test writes line by line. Every watch begins with the state; later writes go to the newest
-// watch.
+// script is a storage that a test writes change by change. Every watch begins with the current state. Later changes go
+// to the newest watch only.
 type script struct {
 	mu   sync.Mutex // guards the fields below
 	pods map[string]*corev1.Pod
@@ -28,7 +28,7 @@ type script struct {
 	live *scriptWatch
 }
 
-// scriptWatch is a watch of a script. Each cache has its own.
+// scriptWatch is a watch of a script. Each cache has a script of its own.
 type scriptWatch struct{ events chan watch.Event }
 
 func (w *scriptWatch) ResultChan() <-chan watch.Event { return w.events }
@@ -48,7 +48,7 @@ func (s *script) open() watch.Interface {
 	return s.live
 }
 
-// write changes pod i. If told is false, the watch has broken, and no cache receives the change.
+// write adds, changes or deletes pod i. If told is false, no watch receives the change.
 func (s *script) write(i int, told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *script) version() uint64 {
 	return s.rv
 }
 
-// expire ends the storage's watch as a compaction does.
+// expire ends the newest watch with a 410, as a compaction does.
 func (s *script) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *script) expire() {
 	close(s.live.events)
 }
 
-// stage has both caches over equal scripts, on one clock that the test moves.
+// stage has both caches over equal scripts. Both use one clock, which the test moves.
 type stage struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -117,8 +117,8 @@ func (s *stage) until(what string, is func() bool) {
 	})
 }
 
-// play writes n changes at intervals of every. Both caches have each change before the next is due, so that events have
-// the same age in both.
+// play writes n changes at intervals of every. It waits until both caches have a change before it writes the next one,
+// so that events have the same age in both.
 func (s *stage) play(n int, every time.Duration) {
 	s.t.Helper()
 	var tails [2]*stream
@@ -139,14 +139,14 @@ func (s *stage) play(n int, every time.Duration) {
 	}
 }
 
-// compareStarts starts a watch at every past version and at the next one, and compares the events. It returns the first
-// version at which a watch may start.
+// compareStarts starts a watch at every version since the list and at the next one, and compares the events. It returns
+// the first version at which a watch may start.
 func (s *stage) compareStarts(what string) (oldest uint64) {
 	s.t.Helper()
 	newest := s.script[0].version()
 	var dialogues []*dialogue
 	for rv := s.listRV - 1; rv <= newest+1; rv++ {
-		// One pod of twenty suffices to check where the watch begins.
+		// Events of one pod of twenty show where the watch begins.
 		q := query{rv: fmt.Sprint(rv), namespace: "default", name: "p3"}
 		dialogues = append(dialogues, &dialogue{
 			name: fmt.Sprintf("%s, a watch from %d", what, rv), ours: startStream(s.t.Context(), s.caches[0], q),
@@ -165,8 +165,8 @@ func (s *stage) compareStarts(what string) (oldest uint64) {
 	return oldest
 }
 
-// TestTheRingRemembersAndForgetsAsTheRealOneDoes compares the versions at which a watch may start, and the answers to
-// watches that start too late.
+// TestTheRingRemembersAndForgetsAsTheRealOneDoes compares the versions at which a watch may start, and the errors for
+// versions that are too old.
 func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -174,7 +174,7 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 		name   string
 		n      int
 		every  time.Duration
-		oldest uint64 // the first version at which a watch may start, which the phase tests
+		oldest uint64 // the first version at which a watch may start
 	}{
 		{"a full ring", 100, time.Second, 100},
 		{"a ring that has gone round", 50, time.Second, 150},
@@ -188,8 +188,8 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 	}
 }
 
-// TestARelistForgetsAsTheRealOneDoes ends the storage's watch. A cache that has lost the history ends its watches
-// without an event and starts again; then it has no history before its new list.
+// TestARelistForgetsAsTheRealOneDoes ends the storage's watch with a 410. A cache then ends its own watches without an
+// event and lists again. After that, the cache must have no history before the new list.
 func TestARelistForgetsAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

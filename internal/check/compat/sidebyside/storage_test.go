@@ -53,8 +53,8 @@ func keyOf(obj runtime.Object) (string, error) {
 	return prefix + "/" + accessor.GetNamespace() + "/" + accessor.GetName(), nil
 }
 
-// ourAttrs and theirAttrs return a pod's attributes in each side's registry: ours a view of the pod, upstream's a map,
-// filled as in pkg/registry/core/pod of k8s.io/kubernetes.
+// ourAttrs and theirAttrs return a pod's labels and fields, as each side's registry does. Our fields are a view of the
+// pod. Upstream's are a map, filled as in pkg/registry/core/pod of k8s.io/kubernetes.
 var ourAttrs = registry.Pods().GetAttrs
 
 func theirAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
@@ -132,7 +132,7 @@ func (s theirs) options(q query) realstorage.ListOptions {
 	}
 }
 
-// scoped puts into ctx what upstream's server half reads from it: the namespace and the name in the request's path.
+// scoped puts the namespace and the name of the request's path into ctx, from which upstream's server half reads them.
 func scoped(ctx context.Context, q query) context.Context {
 	ctx = request.WithNamespace(ctx, q.namespace)
 	return request.WithRequestInfo(ctx, &request.RequestInfo{Namespace: q.namespace, Name: q.name})
@@ -150,7 +150,7 @@ func (s theirs) get(ctx context.Context, key, rv string, ignoreNotFound bool, in
 	return s.Get(ctx, key, realstorage.GetOptions{ResourceVersion: rv, IgnoreNotFound: ignoreNotFound}, into)
 }
 
-// pair has both sides over one etcd: both stores, each with its cache in front.
+// pair has both sides over one etcd. A side has a store, and a cache in front of the store.
 type pair struct {
 	tb                     testing.TB
 	client                 *clientv3.Client
@@ -194,7 +194,7 @@ func newOurStore(tb testing.TB, client *clientv3.Client, p *probe.Probe) *etcd3.
 	return store
 }
 
-// newOurCache returns a ready cache over store that ends with the test.
+// newOurCache returns a ready cache over store. The cache ends with the test.
 func newOurCache(tb testing.TB, store storage.Interface, p *probe.Probe) ourCache {
 	tb.Helper()
 	cache := startOurCache(tb, store, p, clock.RealClock{})
@@ -207,7 +207,7 @@ type ourCache struct {
 	cacher *cacher.Cacher
 }
 
-// startOurCache returns a cache over store that ends with the test.
+// startOurCache returns a cache over store, which may not be ready yet. The cache ends with the test.
 func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe, clk clock.WithTicker) ourCache {
 	tb.Helper()
 	c := require.Value(cacher.New(cacher.Config{
@@ -309,7 +309,7 @@ func (p *pair) write(line string) string {
 			_ realstorage.ResponseMeta) (runtime.Object, *uint64, error) {
 			pod := current.(*corev1.Pod)
 			setAttributes(pod, attributes)
-			pod.Generation++ // otherwise etcd would skip the write
+			pod.Generation++ // otherwise the store would skip the write
 			return pod, nil, nil
 		}, nil)
 	case '-':
@@ -345,8 +345,8 @@ func (p *pair) writeAll(lines ...string) (rv string) {
 	return rv
 }
 
-// bothReach returns when both caches list the same objects as etcd at rv. That a cache has reached rv does not suffice:
-// after the first change of a transaction, a cache of either side has the version of all of them.
+// bothReach waits until both caches list the same objects as etcd at rv. To wait for rv alone would not suffice: a
+// cache has a transaction's version after the transaction's first change.
 func (p *pair) bothReach(rv string) {
 	p.tb.Helper()
 	q := query{rv: rv, match: metav1.ResourceVersionMatchNotOlderThan}

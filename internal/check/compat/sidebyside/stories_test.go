@@ -18,16 +18,16 @@ import (
 
 // A story has one step on each line. After each step the test waits until both sides are at rest, and compares them.
 //
-//	+a ~a -b *                writes, in one go; * is a bookmark
+//	+a ~a -b *                writes, all at once; * is a bookmark
 //	cut +c                    all watches end; c is created while no watch is open
-//	expire -a +c              the same, and no watch can see these writes any more: 410
+//	expire -a +c              the same as cut, but a watch from an earlier version gets a 410
 //	error 500 +c              the same as cut, but the watches end with an ERROR event
 //	fail 3 refused            the next three requests fail
 //	join h2 resync=30s        a handler joins
 //	leave h2                  a handler leaves
 //	sleep 45s                 time passes
 
-// healsIn limits how long a fault may take to heal: longer than all backoffs in a story together.
+// healsIn limits the time until a fault has healed. It is longer than all backoffs in a story together.
 const healsIn = 20 * time.Minute
 
 // player is one follower with its server, ready for a story.
@@ -119,7 +119,7 @@ func (st *player) step(line string) {
 	}
 }
 
-// look waits until every goroutine of the bubble waits, and returns the events since the last look.
+// look waits until every goroutine of the bubble waits. It returns what happened since the last look, and the store.
 func (st *player) look(line string) string {
 	synctest.Wait()
 	var b strings.Builder
@@ -146,12 +146,12 @@ func (st *player) look(line string) string {
 	return b.String()
 }
 
-// normalize sorts calls that client-go makes in the order of a Go map, and we do not:
+// normalize sorts calls whose order may differ between the sides:
 //
 //   - deletions concluded from a list: ours are sorted by key;
 //   - a resync, and the first calls of a late handler: unordered on both sides;
 //   - a streamed initial state: ours has the order of the apiStream;
-//   - with DeltaFIFO, everything: it promises an order only for each key.
+//   - with DeltaFIFO, everything: DeltaFIFO promises an order only for each key.
 func normalize(m mode, line string, calls []string) []string {
 	verb, _, _ := strings.Cut(line, " ")
 	relist := slices.Contains([]string{"begin", "cut", "expire", "error"}, verb)
@@ -243,8 +243,8 @@ func TestBothTellTheSameStory(t *testing.T) {
 	}
 }
 
-// The periods in random stories keep resyncs away from the moments of steps: jitter decides how long a fault takes to
-// heal, and each side has its own jitter.
+// The periods in random stories keep resyncs away from the times of steps. The time in which a fault heals depends on
+// jitter, which differs between the sides.
 const (
 	randomResync       = 7*time.Hour + 13*time.Minute
 	randomSleep        = "8h7m"
@@ -252,8 +252,8 @@ const (
 	randomHandlerOften = "1s"
 )
 
-// TestBothTellAnyStory plays random stories: a third of them with resyncs, a quarter with a transformation. It prints a
-// story that fails, for the table above.
+// TestBothTellAnyStory plays random stories, a third of them with resyncs, a quarter with a transformation. It prints a
+// story that fails, so that we can add the story to the table above.
 func TestBothTellAnyStory(t *testing.T) {
 	for seed := range uint64(200) {
 		for _, m := range modes {

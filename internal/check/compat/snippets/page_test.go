@@ -30,7 +30,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestThePageHasTheCodeThatRuns compares docs/SNIPPETS.md with snippets_test.go.
+// TestThePageHasTheCodeThatRuns checks that docs/SNIPPETS.md has all declarations of snippets_test.go, in their order.
 func TestThePageHasTheCodeThatRuns(t *testing.T) {
 	source := string(require.Value(os.ReadFile("snippets_test.go"))(t))
 	page := string(require.Value(os.ReadFile("../../../../docs/SNIPPETS.md"))(t))
@@ -169,7 +169,7 @@ func TestStreamsAndPages(t *testing.T) {
 		strings.NewReader(`{"name": "etcd.compact"}`)))(t)
 	answer.Body.Close()
 	asked := 0
-	behind = asking(v, func(query url.Values) { // requests pages of five, the second at the old version
+	behind = asking(v, func(query url.Values) { // requests pages of five, and the second page at the old version
 		query.Set("limit", "5")
 		if asked++; asked == 2 {
 			token := fmt.Sprintf(`{"v": "meta.k8s.io/v1", "rv": %s, "start": "pod-3\u0000"}`, old)
@@ -182,7 +182,7 @@ func TestStreamsAndPages(t *testing.T) {
 		"read %d pods in %d requests, same version %v, %v", read, asked, same, err)
 }
 
-// TestAWorkerTriesAgainAndGivesUp lets each attempt fail, and shuts the queue down in the last.
+// TestAWorkerTriesAgainAndGivesUp makes each attempt fail, and shuts the queue down in the last attempt.
 func TestAWorkerTriesAgainAndGivesUp(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Microsecond)
 	queue := workqueue.NewTypedRateLimitingQueue(limiter)
@@ -198,7 +198,7 @@ func TestAWorkerTriesAgainAndGivesUp(t *testing.T) {
 	assert.Equal(t, 0, queue.NumRequeues("broken"), "failures that are not forgotten")
 }
 
-// asking returns a client with a changed query in each request.
+// asking returns a client for pods that applies change to the query of each request.
 func asking(v *program.Viz, change func(url.Values)) typed.PodInterface {
 	return kubernetes.NewForConfigOrDie(&rest.Config{Host: v.URL, QPS: -1,
 		WrapTransport: func(next http.RoundTripper) http.RoundTripper {

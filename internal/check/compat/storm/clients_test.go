@@ -31,12 +31,12 @@ const (
 	writerPause = 8 * time.Millisecond
 	longestLife = 40 // writes, or slightly more
 
-	// callWithin is the time limit of one request of a writer or a reader: longer than the faults stop the program, so
-	// that most waiting requests get an answer.
+	// callWithin is the time limit of one request of a writer or a reader. It is longer than the faults stop the
+	// program, so that most waiting requests get a response.
 	callWithin = 5 * time.Second
 )
 
-// configMaps returns a client for a namespace. Requests time out after within; 0: never.
+// configMaps returns a client for a namespace. Requests time out after within, or never if within is 0.
 func configMaps(base, namespace string, within time.Duration) typed.ConfigMapInterface {
 	config := &rest.Config{Host: base, QPS: -1, Timeout: within}
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespace)
@@ -54,7 +54,7 @@ func objectOf(m metav1.Object) object {
 	return object{m.GetName(), n, parse(m.GetResourceVersion())}
 }
 
-// parse reads a version as a number. Only the judge, which looks at the server from outside, may do so; no client may.
+// parse reads a version as a number. Only the judge, which checks the server from outside, may do so. Clients may not.
 func parse(version string) uint64 {
 	rv, _ := strconv.ParseUint(version, 10, 64) // the judge rejects 0
 	return rv
@@ -79,7 +79,7 @@ type writer struct {
 	ledger *ledger
 }
 
-// run writes until ctx is done. The last request is still answered, or times out.
+// run writes until ctx is done, and waits for the last request's response or timeout.
 func (w *writer) run(ctx context.Context) {
 	for pause(ctx, time.Duration(w.random.Int64N(int64(2*writerPause)))) {
 		if !w.turn(context.Background(), w.random.IntN(nObjects)) {
@@ -88,7 +88,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// turn reads the object in a slot and writes a change of it. It reports whether the server has granted the request.
+// turn reads the object in a slot and then changes, deletes or creates one. It returns false if a request failed.
 func (w *writer) turn(ctx context.Context, slot int) bool {
 	a, known := w.ledger.at(slot)
 	own := slot%nWriters == w.id
@@ -118,7 +118,7 @@ func (w *writer) turn(ctx context.Context, slot int) bool {
 	return err == nil
 }
 
-// create fills a slot. If the creation is not answered, the object may exist, but no writer touches it.
+// create fills a slot. If the request fails, the object may exist, but no writer touches it.
 func (w *writer) create(ctx context.Context, slot int) bool {
 	now, err := w.api.Create(ctx, counted(w.ledger.freshName(), 1, ""), metav1.CreateOptions{})
 	if err != nil {
@@ -146,13 +146,13 @@ func (w *writer) find(ctx context.Context, name string) (*corev1.ConfigMap, erro
 	return &list.Items[0], nil
 }
 
-// watcher is a raw watch that resumes: it lists, watches from the list's version, resumes from the newest version it
-// has seen when the stream breaks, and lists again only if that version is too old.
+// watcher is a raw watch that resumes. It lists and watches from the list's version. When the stream breaks, it resumes
+// from the newest version that it has seen. It lists again only if that version is too old.
 type watcher struct {
 	// Set before run, never changed.
 	*view
 	lister typed.ConfigMapInterface
-	// It has no time limit: the server, a fault, or the end of the storm ends a watch.
+	// stream has no time limit. The server, a fault, or the end of the storm ends a watch.
 	stream typed.ConfigMapInterface
 	slow   time.Duration // delay for each event
 	cuts   bool          // whether it sometimes leaves in the middle of a stream
@@ -176,7 +176,7 @@ func (w *watcher) run(ctx context.Context) {
 		if listed {
 			listed = w.watch(ctx)
 		}
-		pause(ctx, time.Duration(10+w.random.IntN(90))*time.Millisecond) // a pause after a stream's end, or a refusal
+		pause(ctx, time.Duration(10+w.random.IntN(90))*time.Millisecond) // after a stream's end, or after a refusal
 	}
 }
 
@@ -229,7 +229,7 @@ func (w *watcher) watch(ctx context.Context) bool {
 	return true
 }
 
-// expired reports whether the server finds the version too old, and counts it.
+// expired reports whether err means that the version is too old, and counts such errors.
 func (w *watcher) expired(err error) bool {
 	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 	if expired {
@@ -277,14 +277,14 @@ func (s *sleeper) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// informer is an informer of the real client-go. In the end it must hold the stored objects. Raw watches receive the
-// same events, and the judge checks theirs.
+// informer is an informer of the real client-go. At the end of the storm it must hold the stored objects. The judge
+// does not check its events, because raw watches receive the same events.
 type informer struct {
 	cache.SharedIndexInformer
 	make string
 }
 
-// makes are the kinds of informers: they request protobuf, untyped JSON, and metadata alone.
+// makes lists the kinds of informers. They request protobuf, untyped JSON, and only metadata.
 var makes = []string{"typed", "dynamic", "metadata"}
 
 func newInformer(base, of string) informer {

@@ -24,7 +24,7 @@ type fault struct {
 	do    func(s *storm)
 }
 
-// deck holds each fault as often as it occurs in one round of faults. The storm shuffles the deck before each round.
+// deck lists the faults, with the number of times that each occurs in one round. shuffled puts a round in random order.
 var deck = []fault{
 	{"restart of etcd", 2, func(s *storm) { s.knob("etcd.restart", "", "") }},
 	{"compaction", 2, func(s *storm) { s.knob("etcd.compact", "", "") }},
@@ -53,7 +53,7 @@ var deck = []fault{
 // informerAgent is the User-Agent of the informer in the program's client half.
 const informerAgent = "listwatch-informer"
 
-// modes are the switches and their values.
+// modes lists the switches, each with its two values.
 var modes = [][3]string{
 	{"fifo", "real", "delta"}, {"initial", "watchlist", "list"}, {"etcd-watcher", "etcd3", "etcd2"},
 	{"dispatch", "two-phase", "sequential"},
@@ -80,7 +80,7 @@ func (s *storm) moment() time.Duration {
 }
 
 // ask sends a request over a connection of its own, because net/http would not repeat a command on a kept connection
-// that the program is just closing. It sends a body that is not nil as JSON. The code is 0 if there was no answer.
+// that the program is just closing. A body that is not nil is sent as JSON. The code is 0 if no response came.
 func (s *storm) ask(within time.Duration, method, path string, body any) (code int, answer []byte) {
 	var data []byte
 	if body != nil {
@@ -103,8 +103,8 @@ func (s *storm) ask(within time.Duration, method, path string, body any) (code i
 	return response.StatusCode, answer
 }
 
-// command sends a request that the program must answer soon, and not with a 5xx. After a switch of modes, the old
-// halves may still refuse commands with 503, so command repeats the request for the new halves.
+// command sends a request to which the program must respond soon, and not with a 5xx. After a switch of modes, the old
+// halves may still refuse commands with 503, so command repeats the request until the new halves respond.
 func (s *storm) command(method, path string, body any) (answer []byte) {
 	code := 0
 	eventually.Did(healsIn, func() bool {
@@ -128,7 +128,7 @@ func (s *storm) forAWhile(name, target, value, undo, back string) {
 	s.knob(undo, target, back)
 }
 
-// addWatchers opens watchers as a page does, and removes one now and then.
+// addWatchers opens two watchers as a page does, and then removes watchers in half of the cases.
 func (s *storm) addWatchers() {
 	for range 2 {
 		s.command("POST", "/viz/watchers", map[string]any{"resource": "configmaps", "bookmarks": true,
@@ -140,14 +140,14 @@ func (s *storm) addWatchers() {
 	}
 }
 
-// leaveEarly sends a command and does not wait for the answer. Whether or not the command takes effect, the program
-// must go on.
+// leaveEarly sends a command and waits 200 ms at most for the response. Whether or not the command takes effect, the
+// program must go on.
 func (s *storm) leaveEarly() {
 	path := []string{"/viz/reset", "/viz/knobs"}[s.random.IntN(2)]
 	s.ask(time.Duration(1+s.random.IntN(200))*time.Millisecond, "POST", path, map[string]string{"name": "etcd.restart"})
 }
 
-// hold holds the world, or the goroutines that reach one station, while it turns knobs, which must still work.
+// hold holds the world, or the goroutines that reach one station, and turns knobs meanwhile. The knobs must still work.
 func (s *storm) hold(station string) {
 	s.command("POST", "/viz/hold", map[string]string{"do": "hold", "station": station, "unattended": "60s"})
 	s.forAWhile("line.stall", informerAgent, "true", "line.stall", "false")
@@ -183,7 +183,7 @@ func (s *storm) stopProcess() {
 // raced is the exit status of a race build that has found a race.
 const raced = 66
 
-// interrupt ends the program as Ctrl-C does.
+// interrupt ends the program as Ctrl-C does. The program must exit with 0, and must have waited for all goroutines.
 func (s *storm) interrupt(within time.Duration) {
 	s.promises()
 	s.viz.Interrupt(s.t)
@@ -201,12 +201,12 @@ func (s *storm) interrupt(within time.Duration) {
 	}
 }
 
-// start starts the program on its predecessor's folder and port.
+// start starts the program on the same folder and port as before.
 func (s *storm) start() {
 	s.viz = program.StartViz(s.t, "-listen", s.address, "-data-dir", s.folder, "-demo=false")
 }
 
-// promises fetches the program's own check of its log, and notes each broken rule.
+// promises fetches the program's own check of its log, and reports each broken rule as a fault.
 func (s *storm) promises() {
 	var report rules.Report
 	if json.Unmarshal(s.command("GET", "/viz/rules", nil), &report) != nil || report.Checked == 0 {

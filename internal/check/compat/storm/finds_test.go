@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// in parses "a3@12": object a at counter 3 and version 12.
+// in parses a word such as "a3@12", which is object a at counter 3 and version 12.
 func in(word string) (o object) {
 	_, _ = fmt.Sscanf(word, "%1s%d@%d", &o.name, &o.n, &o.rv) // the zero value if the word is malformed
 	return o
@@ -71,7 +71,7 @@ func TestAViewFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAMissedWriteIsFound leaves out what no counter reveals: an object's whole life, and the newest write to another.
+// TestAMissedWriteIsFound leaves out the event of one write. Counters cannot reveal this, because a list follows.
 func TestAMissedWriteIsFound(t *testing.T) {
 	written := []object{{"a", 1, 5}, {"b", 1, 11}, {"a", 2, 12}, {"c", 1, 40}}
 	v := newView("view", &faults{})
@@ -81,7 +81,7 @@ func TestAMissedWriteIsFound(t *testing.T) {
 	assert.NoDiff(t, map[string]int{"a": 2, "b": 1}, v.holds())
 }
 
-// TestTheLedgerFindsWhatIsWrong gives a ledger right and wrong answers, and counts the faults that it reports. The
+// TestTheLedgerFindsWhatIsWrong gives a ledger right and wrong reads and writes, and counts the reported faults. The
 // object starts at its fifth version.
 func TestTheLedgerFindsWhatIsWrong(t *testing.T) {
 	fifth := object{"a", 5, 20}

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// faults collects the faults found. It keeps the first few texts and counts the rest.
+// faults counts the faults found and keeps the first few texts.
 type faults struct {
 	mu   sync.Mutex // guards the fields below; innermost
 	n    int
@@ -27,20 +27,20 @@ func (f *faults) add(format string, args ...any) {
 type object struct {
 	name string
 	n    int    // the counter: 1 at the creation, one more with every write
-	rv   uint64 // the version; in a DELETED event, that of the deletion
+	rv   uint64 // the version; in a DELETED event, the deletion's version
 }
 
-// view is the sum of what one raw watch has received. It checks every event against all earlier ones: an object's next
-// version has the next counter, and only a list may jump. The judge trusts only the client's events, and not the log,
-// which leaves out quiet watchers.
+// view is the state that one raw watch has received. It checks every event against all earlier events: an object's next
+// version has the next counter, and only a list may skip counters. The judge trusts only the client's events. It does
+// not trust the log, which leaves out quiet watchers.
 type view struct {
 	// Set by newView, never changed.
 	who    string
 	faults *faults
 
 	mu      sync.Mutex        // guards the fields below; locked before faults.mu
-	rv      uint64            // the watch has received everything up to it
-	objects map[string]object // the newest version of each
+	rv      uint64            // the watch has received everything up to rv
+	objects map[string]object // the newest version of each object
 	gone    map[string]bool   // deleted, or missing from a list: they must not come back
 	spans   []span            // the ranges watched without a gap
 	seen    map[uint64]bool   // the versions of the events
@@ -55,7 +55,7 @@ func newView(who string, f *faults) *view {
 
 func (v *view) fault(format string, args ...any) { v.faults.add(v.who+": "+format, args...) }
 
-// reset replaces the view by a list, which makes up for all events that the watch missed before.
+// reset puts a list into the view, and reports what contradicts the view. A list may skip events.
 func (v *view) reset(rv uint64, items []object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,7 +77,7 @@ func (v *view) reset(rv uint64, items []object) {
 	}
 }
 
-// bookmark notes that the watch has received everything up to rv.
+// bookmark records that the watch has received everything up to rv, and reports a fault if the view is newer than rv.
 func (v *view) bookmark(rv uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -94,7 +94,7 @@ func (v *view) reachLocked(rv uint64) {
 	}
 }
 
-// event checks an event against the view. It notes a fault if this event cannot come next.
+// event adds an event to the view, and reports a fault if this event cannot come next.
 func (v *view) event(kind string, o object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -123,8 +123,8 @@ func (v *view) newest() uint64 {
 	return v.rv
 }
 
-// missed searches the view for the acknowledged writes within its spans, and notes each one that the watch did not
-// receive. It returns how many writes it searched for.
+// missed searches the view for the acknowledged writes within its spans, and reports each write that the watch did not
+// receive as a fault. It returns the number of writes within the spans.
 func (v *view) missed(written []object) (checked int) {
 	for _, o := range written {
 		if !slices.ContainsFunc(v.spans, func(s span) bool { return s.from < o.rv && o.rv <= s.to }) {
@@ -157,10 +157,10 @@ type ledger struct {
 	accounts [nObjects]*account
 	nNames   int
 	written  []object // the acknowledged creations and updates
-	nRefused int      // writes that met a conflict, a deleted object, or no answer
+	nRefused int      // attempts that failed: a conflict, a deleted object, or no response
 }
 
-// account is the writers' knowledge of an object whose creation was acknowledged.
+// account is the writers' knowledge of one object whose creation was acknowledged.
 type account struct {
 	newest object // the highest version acknowledged or read
 	raised map[int]bool
@@ -185,7 +185,7 @@ func (l *ledger) freshName() string {
 	return fmt.Sprint("o", l.nNames)
 }
 
-// put fills a slot, or empties it with nil.
+// put fills a slot, or empties the slot if a is nil.
 func (l *ledger) put(slot int, a *account) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +198,8 @@ func (l *ledger) doom(a *account) {
 	a.doomed = true
 }
 
-// read checks a read against floor, the newest version known when the read began: because counters only rise, a
-// linearizable read returns at least the counter acknowledged before. It reports whether the object is gone for good.
+// read checks a read of o against floor, the newest version known when the read began. Counters only rise, so a
+// linearizable read must not return a lower one. gone means that o is missing after a writer has sent a deletion.
 func (l *ledger) read(a *account, floor, o object) (gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +213,8 @@ func (l *ledger) read(a *account, floor, o object) (gone bool) {
 	return false
 }
 
-// wrote checks an acknowledged write that was based on from: versions rise with the counter, and the server
-// acknowledges no counter twice.
+// wrote checks an acknowledged write of o that was based on from. The counter must rise by one, the version must rise,
+// and the server must not have acknowledged this counter before.
 func (l *ledger) wrote(a *account, from, o object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,7 +226,7 @@ func (l *ledger) wrote(a *account, from, o object) {
 	l.written = append(l.written, o)
 }
 
-// reach raises newest to o. The caller must hold the ledger's lock.
+// reach sets newest to o if o's counter is higher. The caller must hold the ledger's lock.
 func (a *account) reach(o object) {
 	if o.n > a.newest.n {
 		a.newest = o

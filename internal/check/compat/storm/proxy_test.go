@@ -18,10 +18,10 @@ type proxy struct {
 	*httptest.Server
 
 	mu    sync.Mutex    // guards pause
-	pause chan struct{} // closed by Release, for which new requests wait; nil: requests do not wait
+	pause chan struct{} // closed by Release; new requests wait for that; nil: requests do not wait
 }
 
-// startProxy starts a proxy of v on a free port of loopback. It ends with the test.
+// startProxy starts a proxy of v on a free port of loopback. The proxy ends with the test.
 func startProxy(tb testing.TB, v *program.Viz) *proxy {
 	tb.Helper()
 	target, err := url.Parse(v.URL)
@@ -29,7 +29,7 @@ func startProxy(tb testing.TB, v *program.Viz) *proxy {
 	through := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,
-		// Aborts the connection, as a broken network would.
+		// Abort the connection, as a broken network would.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	p := &proxy{}
@@ -60,7 +60,7 @@ func (p *proxy) Cut() {
 	p.CloseClientConnections()
 }
 
-// Release lets waiting requests go on.
+// Release lets waiting requests and all later requests go on.
 func (p *proxy) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

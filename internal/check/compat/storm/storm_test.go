@@ -39,14 +39,14 @@ var (
 const (
 	namespace  = "storm"
 	endOfStorm = "end of the storm" // replaces the name of a fault
-	// The longest wait for events after the storm: client-go may wait half a minute before it tries again.
+	// patience limits the wait for a response, and for events after the storm. client-go may retry after 30 s only.
 	patience = 90 * time.Second
 	healsIn  = time.Minute // after a fault: the sum of the pauses between failing writes, not wall-clock time
 
-	// After all clients have left, the program may hold this much more than before the storm. A leak grows with every
-	// client or fault, by hundreds. Goroutines come and go in a program at rest, and four watches of etcd may each keep
-	// ten after decoding a burst, instead of one. etcd may hold open two segments of its log (it keeps up to five until
-	// the next purge), a snapshot, and a segment in progress. On the heap the log has 65,536 records.
+	// After all clients have left, the program may hold this much more than before the storm. A leak would grow with
+	// every client or fault, by hundreds. Goroutines come and go in a program at rest. After a burst, four watches of
+	// etcd may each keep ten goroutines instead of one. etcd may hold open two segments of its log (up to five until
+	// the next purge), a snapshot, and a segment in progress. The program's log keeps 65,536 records on the heap.
 	restless       = 10
 	moreGoroutines = restless + 4*9
 	moreFiles      = 8
@@ -55,7 +55,7 @@ const (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// The real client-go's messages about ended streams are not about our program.
+	// client-go would log the ends of streams, which the storm causes.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	goleak.VerifyTestMain(m)
 }
@@ -74,10 +74,10 @@ type storm struct {
 	// Owned by the goroutine of the test.
 	viz      *program.Viz
 	now      string         // the current fault
-	struck   map[string]int // strikes by fault
+	struck   map[string]int // times that each fault has struck, by name
 	checked  int            // records that the program has checked against its rules
-	longest  string         // longest time from a fault to a successful write, with the fault
-	worst    time.Duration  // the longest time itself
+	longest  string         // worst as text, and the name of the fault
+	worst    time.Duration  // the longest time from a fault to a successful write
 	watchers []*watcher
 	clients  []client // all clients except the writers
 
@@ -91,8 +91,8 @@ type client interface {
 	String() string          // a summary of its work
 }
 
-// TestStorm exposes the program to everything at once that users, a network, an operator and a kernel may do to it.
-// Then every watcher must have received exactly the events that were written, and the program must be at rest again.
+// TestStorm exposes the program to all faults that users, networks, operators and kernels may cause. After that, every
+// watcher must have received exactly the events that were written, and the program must be at rest again.
 func TestStorm(t *testing.T) {
 	require.True(t, *lasts >= time.Second && *lasts <= time.Hour, "-storm %v: want 1s to 1h", *lasts)
 	s := newStorm(t)
@@ -113,7 +113,7 @@ func TestStorm(t *testing.T) {
 	assert.True(t, looked != 0 && s.ledger.nRefused != 0, "nothing was looked for, or refused")
 }
 
-// newStorm starts the program, and a proxy in front of it.
+// newStorm starts the program and a proxy in front of it, and creates two namespaces.
 func newStorm(t *testing.T) *storm {
 	n := *seed
 	if n == 0 {
@@ -124,7 +124,7 @@ func newStorm(t *testing.T) *storm {
 		struck: map[string]int{}, began: time.Now(), now: "start"}
 	s.ledger.faults = &s.faults
 	s.address = freeAddress(t, s.seeds)
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections) // client-go uses it
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections) // client-go uses this transport
 	s.start()
 	s.proxy = startProxy(t, s.viz)
 	for _, each := range []string{namespace, "probe"} {
@@ -135,8 +135,8 @@ func newStorm(t *testing.T) *storm {
 	return s
 }
 
-// freeAddress returns an address of loopback below the ports that the kernel gives to outgoing connections. Otherwise,
-// while the program is down, a client that tries to connect could be given its port, and the program could not restart.
+// freeAddress returns an address of loopback with a port that the kernel does not give to outgoing connections. While
+// the program is down, no client's connection can take this port, so the program can restart on it.
 func freeAddress(t *testing.T, random *rand.Rand) string {
 	for range 100 {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+random.IntN(10000)))
@@ -149,7 +149,7 @@ func freeAddress(t *testing.T, random *rand.Rand) string {
 	return ""
 }
 
-// fault notes an error of the program.
+// fault adds an error of the program to faults, with the current fault of the storm and the time.
 func (s *storm) fault(format string, args ...any) {
 	at := time.Since(s.began).Round(time.Millisecond)
 	s.faults.add("%s, at %v: %s", s.now, at, fmt.Sprintf(format, args...))
@@ -254,12 +254,12 @@ func (s *storm) settle() {
 	}
 }
 
-// resources is what the program uses. heap is what the last of nGC collections left: other resident memory is garbage,
-// etcd's file, and in a race build the detector's memory, which grows with every address used and never shrinks.
+// resources are the resources that the program uses. heap is the live heap after the last of nGC collections. Other
+// resident memory is garbage, etcd's file, and the race detector's memory, which never shrinks.
 type resources struct{ goroutines, fds, heap, nGC int }
 
-// atRest waits until the program's resources vary no more than at rest, the garbage collector has run meanwhile, and
-// the growth since before is within the limits. The zero value sets no limit.
+// atRest waits until the program's resources vary no more than at rest, the garbage collector has run twice, and the
+// growth since before is within the limits. If before is the zero value, there is no limit.
 func (s *storm) atRest(before resources) (now resources) {
 	var most, least resources // the range of the latest answers, while they are alike
 	alike, nGC := 0, s.resources().nGC
@@ -280,14 +280,14 @@ func (s *storm) atRest(before resources) (now resources) {
 	return now
 }
 
-// resources reads /metrics. It leaves out etcd's write-ahead log: etcd holds each segment until its next snapshot.
+// resources reads /metrics. It does not count the open files of etcd's write-ahead log, which etcd holds for long.
 func (s *storm) resources() (r resources) {
 	targets := map[string]*int{"go_goroutines": &r.goroutines, "process_open_fds": &r.fds,
 		"go_gc_heap_live_bytes": &r.heap, "go_gc_cycles_total_gc_cycles_total": &r.nGC}
 	for lines := bufio.NewScanner(bytes.NewReader(s.command("GET", "/metrics", nil))); lines.Scan(); {
 		name, text, _ := strings.Cut(lines.Text(), " ")
 		if target := targets[name]; target != nil {
-			value, _ := strconv.ParseFloat(text, 64) // the check rejects 0
+			value, _ := strconv.ParseFloat(text, 64) // atRest does not accept 0 collections
 			*target = int(value)
 		}
 	}
