@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// TableOptions parses the query parameters of a conversion to a table. It returns nil if the response is not a table.
+// TableOptions parses the query parameters of a conversion to a table; nil: no table. The error is a 400.
 func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, error) {
 	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil
@@ -33,7 +33,7 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 }
 
 // Transform converts obj to target. It leaves a Status as it is, so that clients recognise errors. rows makes the
-// table, with the object in each row.
+// table, with the object in each row. An impossible conversion is a 406.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject
 func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind,

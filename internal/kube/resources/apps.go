@@ -129,7 +129,7 @@ func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	}
 }
 
-// Validate checks the counts and the template, and that the selector matches the template's labels.
+// Validate checks the counts, the selector, the template, and a deployment's strategy and deadline.
 func (WorkloadStrategy) Validate(obj runtime.Object) field.ErrorList {
 	w, path := workloadOf(obj), field.NewPath("spec")
 	problems := slices.Concat(
@@ -218,8 +218,8 @@ func share(value *intstr.IntOrString, path *field.Path) (n int, problems field.E
 	return n, problems
 }
 
-// ValidateUpdate also refuses changes of the selector and, in a stateful set, of the fields that determine the names of
-// pods and volumes.
+// ValidateUpdate also refuses changes of the selector and, in a stateful set, of the volume claims, the service name
+// and the pod management policy.
 func (s WorkloadStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	problems := s.Validate(obj)
 	keep := func(name string, value, before any) {

@@ -34,8 +34,8 @@ type Action struct {
 	Within int               `json:"within"` // seconds until the answer must match; 0: three
 }
 
-// Drive builds the program in the working copy dir, starts it and plays the step's script. It writes each action to
-// progress. problem describes the first wrong response, or is "". broken lists the promises that the run broke.
+// Drive builds and starts the program in the working copy dir, and plays the step's script. It writes each action to
+// progress. problem is a failed build or start, or the first wrong response. broken lists the broken promises.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
 	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")

@@ -197,7 +197,7 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 	return m
 }
 
-// scopeOf returns the scope label: one object, one namespace, or the cluster.
+// scopeOf returns the scope label: resource for one object or a create, otherwise namespace or cluster.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go: CleanScope
 func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {

@@ -307,8 +307,8 @@ func (o *openAPI) install(server *handlers.Server) {
 	server.Handle(nil, http.MethodGet, "/openapi/v2", "get", o.v2.serve)
 }
 
-// serve answers with the form that the client prefers, by default JSON. If the client has this form already, the
-// response is a 304.
+// serve answers with the form that the client prefers, by default JSON. It answers 304 if the client has this form
+// already, and 406 if the client accepts no form.
 //
 // Upstream: k8s.io/kube-openapi/pkg/handler/handler.go: (*OpenAPIService).RegisterOpenAPIVersionedService
 func (d document) serve(w http.ResponseWriter, r *http.Request) {

@@ -312,8 +312,8 @@ func (p *patcher) interpretStrategicMergePatchError(err error) error {
 	}
 }
 
-// decode decodes the patched JSON. As in upstream, a value of a wrong type and an unknown field are a 422: the patch
-// itself was well-formed.
+// decode decodes the patched JSON. As in upstream, a value of a wrong type and, under Strict, an unknown field are a
+// 422: the patch itself was well-formed.
 func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), negotiation.JSON)
 	gvk := p.scope.Kind

@@ -178,7 +178,7 @@ func (r review) New() runtime.Object {
 	return obj
 }
 
-// Create fills in the status. The error is a 400 unless an access review names either a resource or a path.
+// Create fills in the status. The error is a 400 if an access review names both a resource and a path, or neither.
 func (r review) Create(_ context.Context, _ string, obj runtime.Object,
 	_ *metav1.CreateOptions) (runtime.Object, error) {
 	switch asked := obj.(type) {

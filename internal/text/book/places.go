@@ -140,7 +140,7 @@ func (d *document) link(node *ast.Link) {
 	}
 }
 
-// address returns the book's address of a file in the repository, or "" if the book does not have the file.
+// address returns a file's address in the book, or "" if the book lacks the file. A chapter's missing file is an error.
 func (d *document) address(target *url.URL) (string, error) {
 	whole := path.Join(path.Dir(d.name), target.Path)
 	fragment := (&url.URL{Fragment: target.Fragment}).String()
