@@ -4,7 +4,7 @@ import { $, mark, parts, when } from "../dom/dom.js";
 
 /** @typedef {{ player: page.Player, scene: page.Scene, zoom: page.Zoom }} Stage */
 
-const nearby = 200; // the most records played rather than skipped
+const nearby = 200; // the maximum number of records to play rather than skip
 const lasts = 2400; // ms
 
 /** @param {Stage} stage @returns {page.Part & { ready?: () => void }} */

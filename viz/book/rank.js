@@ -51,7 +51,7 @@ function keyOf([address, page, heading]) {
   return `${where} ${place.startsWith("at-") ? page : `${page} · ${heading}`}`;
 }
 
-// named returns the factor by which a place's score is multiplied if its name is the query, otherwise 1.
+// named returns the factor for a place's score: above 1 if its name equals, begins with or ends with the query.
 /** @param {Row} row @param {string} query */
 function named([address, page, heading], query) {
   const title = bare(heading || page);

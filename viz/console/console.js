@@ -17,7 +17,7 @@ import { counted, cut } from "../lib/texts.js";
  * @property {string} [end]
  */
 
-const most = 200; // the most pieces kept of an answer
+const most = 200; // the maximum number of pieces kept of a response
 
 export class Console {
   /** @param {Stage} stage */

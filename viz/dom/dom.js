@@ -32,7 +32,7 @@ export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((e
 export const when = (target, type, act, options) => (typeof target === "string" ? $(target) : target)
   .addEventListener(type, /** @type {EventListener} */ (act), options);
 
-// put sets an attribute, or removes it (null).
+// put sets an attribute, or removes the attribute if value is null.
 /** @param {Element} el @param {string} name @param {Value | null} value */
 export function put(el, name, value) {
   if (value === null) return el.removeAttribute(name);
@@ -109,7 +109,7 @@ export function address(parts) {
   if (url.href !== location.href) history.replaceState(null, "", url);
 }
 
-// below shows one of the panels below the stage, or none (null).
+// below shows one of the panels below the stage and hides the others; null hides all.
 /** @param {Element | null} wanted */
 export function below(wanted) {
   for (const each of parts(document, ".below")) each.hidden = each !== wanted;

@@ -10,9 +10,9 @@ import { objectKey } from "../log/fold.js";
  * @property {page.Follow} follow
  * @property {page.Scene} scene
  * @property {{ flags: timeline.Flag[] }} timeline
- * @property {() => string} resource the one on stage
+ * @property {() => string} resource the resource on stage
  * @property {(words: string) => void} tell shows words for a moment
- * @property {() => boolean | void} escape closes what is open, and reports whether anything was
+ * @property {() => boolean | void} escape closes what is open, and reports whether anything was open
  */
 
 export class Actions {
@@ -47,7 +47,7 @@ export class Actions {
     if (follow.has()) tell(`following ${key}: F ends it`);
   }
 
-  // setSpeed sets the speed of a replay. Live mode, slowed down, becomes a replay from the cursor on.
+  // setSpeed sets the speed of a replay. A lower speed in live mode begins a replay at the cursor.
   /** @param {number} exponent */
   setSpeed(exponent) {
     const { player, tell } = this.stage;

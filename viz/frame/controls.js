@@ -9,7 +9,7 @@ import { objectKey } from "../log/fold.js";
  * @typedef {object} Stage
  * @property {page.Scene} scene
  * @property {page.Follow} follow
- * @property {() => string} resource the one on stage
+ * @property {() => string} resource the resource on stage
  * @property {() => boolean} held whether the world is held
  */
 

@@ -16,7 +16,7 @@ const renewal = 700; // ms between two loads of the same leaf while records arri
  * @property {page.Infos} infos
  * @property {page.Scene} scene
  * @property {page.Follow} follow
- * @property {() => string} resource the one on stage
+ * @property {() => string} resource the resource on stage
  * @property {() => { log: string }} shown
  * @property {(words: string) => void} tell shows words for a moment
  */

@@ -8,7 +8,7 @@ const period = 3000; // ms between two polls while the panel is closed
 
 /**
  * @typedef {object} Stage
- * @property {() => string} resource the one on stage
+ * @property {() => string} resource the resource on stage
  * @property {(news: string) => void} news
  * @property {(problem: unknown) => void} trouble
  */

@@ -10,7 +10,7 @@ export function cut(text, n) {
   return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";
 }
 
-// squeeze shortens a name to n characters from its middle: names differ at their ends.
+// squeeze shortens a name to n characters by cutting out its middle, because names differ at their ends.
 /** @param {string} name @param {number} n */
 export function squeeze(name, n) {
   const all = Array.from(name);

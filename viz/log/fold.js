@@ -8,9 +8,9 @@
  * @typedef {(Shape | number)[]} ShapeList
  */
 
-const maxTokens = 32; // per queue: the most slots that a pipe draws
-const maxCells = 128; // the most cells that the ring draws
-const maxRows = 24; // per shelf
+const maxTokens = 32; // of a queue; a pipe draws no more slots
+const maxCells = 128; // of the ring, which draws no more
+const maxRows = 24; // of a shelf
 const maxText = 240; // code points of any text a client may have chosen
 const maxQuoted = 4096; // characters of a text in a picture that the page did not make
 
@@ -132,7 +132,7 @@ function transfer(q, op, token, length, capacity) {
 }
 
 // between returns how many tokens a channel holds. A send beyond the capacity proves that the receiver has taken one,
-// although that record is still to come.
+// although the receiver's record is still to come.
 /** @param {fold.Queue} q */
 const between = (q) => (q.cap > 0 ? Math.min(q.sent - q.received, q.cap) : q.sent - q.received);
 
@@ -277,7 +277,7 @@ function look(subject, info, r) {
   });
 }
 
-// crowd takes each watcher's fill, in the order in which they opened. It does nothing unless the fold has all of them.
+// crowd takes each watcher's fill, in the order in which they opened. It does nothing unless the fold has all watchers.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function crowd(res, r) {
   const fill = bytesOf(r.texts?.fill ?? "");

@@ -21,7 +21,7 @@ import { bound, boundAs, complete, isCount, isVersion, need, newState } from "./
 const version = 1;
 const maxRecords = 2_000_000;
 const maxBytes = 512 * 2 ** 20; // the uncompressed file
-const maxLine = 64 * 2 ** 20; // characters of one line: a header may hold a picture
+const maxLine = 64 * 2 ** 20; // characters of one line, which may be a header with a picture
 export const maxResources = 512; // in the picture (internal/observe/fold/state.go)
 export const maxParts = 50_000; // subjects, stores and waits
 const together = 512; // records folded at once
@@ -123,7 +123,7 @@ function room(state) {
 
 /** @param {unknown} text */
 const isText = (text) => typeof text === "string";
-const maxTexts = 8; // the most texts of a record
+const maxTexts = 8; // the maximum number of texts in a record
 // fields maps a record's fields to their tests. All but the first two may be missing.
 /** @type {{ [field: string]: (value: any) => boolean }} */
 const fields = {
@@ -187,7 +187,7 @@ export function readLink(hash) {
   return isCount(Number(at)) ? { at: Number(at), log, recording, key, rv } : null;
 }
 
-// misfit returns a sentence about a link that leads to no moment of the shown log or recording, or "".
+// misfit explains why a link leads to no moment of the shown log or recording. It returns "" if the link leads to one.
 /** @param {Link} link @param {{ log: string, recording: string, oldest: number, head: number }} shown */
 export function misfit({ at, log, recording }, shown) {
   if (recording && recording !== shown.recording) {

@@ -25,9 +25,9 @@ const spare = 1024; // records kept beyond the room of the source
 const frameRoom = 16; // pictures kept if there is a server, which keeps as many
 const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
-const frameEvery = 4096; // the fewest records between two pictures
+const frameEvery = 4096; // the minimum number of records between two pictures
 
-// A Tape is empty at first. Without a source, put brings every record. With one, it keeps little more than the source.
+// A Tape is empty at first. Without a source, put brings every record. With one, a tape keeps few more records than the source.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {
@@ -62,7 +62,7 @@ export class Tape {
     }
   }
 
-  // keep takes a picture, unless one is close. It copies the state, which the caller may fold on, unless it is given.
+  // keep stores a picture, unless it has one close to it. It copies state, since the caller may fold it on, unless given.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

@@ -26,7 +26,7 @@ const period = 300; // ms between two drawings while time runs
 const room = 80; // columns
 /** @type {{ left: number, right: number, top: number, bottom: number }} of the stage's units (layout.go) */
 const area = JSON.parse($("#spacetime").dataset.area ?? "");
-const pitches = [16, 30]; // the least and the most units between lines
+const pitches = [16, 30]; // the minimum and the maximum distance of two lines, in units
 
 /** @param {Column} column */
 const columnX = ({ index }) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
@@ -114,7 +114,7 @@ export class Spacetime {
   /** @param {probe.Record} r */
   lookOf(r) { return this.stage.follow.matches(r) ? " followed" : ""; }
 
-  // markOf returns the mark of a record: a token if it carries one or is an anomaly, otherwise a dot.
+  // markOf returns a record's mark: a token for an anomaly or for a typed item in a queue, otherwise a dot.
   /** @param {Column} column @param {number} y */
   markOf(column, y) {
     const { stage: { fold, isFlag, says } } = this;
@@ -143,7 +143,7 @@ export class Spacetime {
   }
 }
 
-// rowsOf places as many lines as fit; the last row has all the others.
+// rowsOf gives lines rows from top to bottom. If some do not fit, the last row stands for all remaining lines.
 /** @param {Line[]} lines */
 function rowsOf(lines) {
   const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));

@@ -17,9 +17,9 @@ import { newSubject } from "../log/fold.js";
  */
 
 const most = 5000; // clients; the log has the fill of at most this many
-const widest = 8; // the most units of a dot's width
-const lasts = 4e9; // the fewest ns of log time that a closed watcher stays
-const stays = 8000; // the fewest ms of the stage's clock that it stays
+const widest = 8; // the maximum width of a dot, in units
+const lasts = 4e9; // the minimum time that a closed watcher stays, in ns of log time
+const stays = 8000; // the same, in ms of the stage's clock
 const lately = 600; // the number of records searched for closed watchers
 /** @type {Look[]} */
 const looks = ["waiting", "some", "full", "closed", "again"];
@@ -58,7 +58,7 @@ function got({ fill, opened, rv, counts, texts }, last) {
   return fill ? !fields && last.key.startsWith(prefix) : counts.InputSent !== undefined && rv === last.rv;
 }
 
-// showCrowd draws the strip, one path for each look of dots.
+// showCrowd draws the strip, with one path for all dots that look the same.
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showCrowd(scene, res) {
   const { geometry: { crowd: box, lane: { room } } } = scene;
@@ -138,7 +138,7 @@ export function newCrowd(scene, { player, here, open, look }) {
   /** @type {Entry[]} */
   let last = []; // the crowd as drawn
   /** @type {Map<string, number | undefined>} */
-  let writes = new Map(); // by watcher: since when the server has been writing to its client
+  let writes = new Map(); // the time at which the server's current write to a client began, by watcher
   const note = (/** @type {probe.Record[]} */ list) => {
     for (const r of list) {
       if (r.point !== "WatcherForced" || !here(r)) continue;

@@ -7,7 +7,7 @@ import { showCrowd } from "./crowd.js";
 import { showPipe } from "./pipe.js";
 import { feeds, hangsOn, nameOf, own, serves } from "./places.js";
 
-const most = 32; // the most lanes of a kind in the document
+const most = 32; // the maximum number of lanes of a kind in the document
 
 /**
  * @typedef {import("./places.js").Kind} Kind
@@ -82,8 +82,8 @@ const more = (n) => (n > 0 ? `+${n} more` : "");
 
 const nameFont = `600 14px ${sans}`;
 const room = 148; // units for a name
-const late = 100; // versions or notifications, beyond which a client or a handler is behind
-const letters = 26; // the most letters of a name
+const late = 100; // more versions or notifications than this make a client or a handler late
+const letters = 26; // the maximum number of letters in a name
 
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showWatchers(scene, res) {
@@ -120,11 +120,11 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const name = squeeze(plain, letters) + (own(subject) ? " · you" : "");
   const closed = Boolean(subject.counts.WatcherForced);
   mark(el, "closed", closed);
-  mark(el, "few", Boolean(added?.fields)); // an index finds it
+  mark(el, "few", Boolean(added?.fields)); // an index finds this watcher
   const [title, called] = [part(el, ".name"), member?.name ?? name];
   say(title, called);
   put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide
-  // a change or a bookmark that travels alone is not read yet, however far its version is
+  // outside a stream, one change travels at a time, so versions that a client lacks are no lag
   const behind = scene.streaming ? unread(res, subject) : 0;
   mark(el, "late", behind > late);
   const { t = 0, since = t } = scene.closed.get(id) ?? {};

@@ -116,7 +116,7 @@ export class Motion {
     return Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0)));
   }
 
-  // done returns how far a token has come. While time is stopped, it stays before a queue that does not count it.
+  // done returns how far a token has moved. While time is stopped, the token waits before a queue that does not count it.
   /** @param {Move} move @param {number} now */
   done({ legs, length, queue }, now) {
     const door = this.stood && queue ? Math.max(0, length - (legs.at(-1)?.length ?? 0) - half) : length;

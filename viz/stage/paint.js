@@ -96,7 +96,7 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds the place near a way where a sentence covers least of texts, queues (taken) and tokens (stand).
+  // settle finds the place near a way where a sentence covers the fewest texts and queues (taken) and tokens (stand).
   /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
   settle(words, way, stand, taken) {
     const { view } = this.scene;
@@ -148,7 +148,7 @@ export class Brush {
     } };
   }
 
-  // stand paints a resting token: with its name inside if free reports room for it, otherwise with its name beside it.
+  // stand paints a resting token, with its name inside if free reports room, else beside it, else without its name.
   /** @param {Token} token @param {Spot} at @param {Free} free */
   stand(token, [x, y], free) {
     const whole = this.pill(token, [x, y]);
@@ -163,7 +163,7 @@ export class Brush {
     return name ? [bare, name] : [bare];
   }
 
-  // beside paints the name of a pipe's token on the queue's empty side. It returns null if a name is there already.
+  // beside paints a token's name to the left or the right of the token. It returns null if there is no room.
   /**
    * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
    * @returns {Painting | null}

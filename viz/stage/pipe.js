@@ -23,7 +23,7 @@ import { shapeOf, shortKey, byTurn } from "./tokens.js";
  */
 
 const cellWidth = 24; // units of a cell with a name
-const readable = 12; // the fewest units of such a cell
+const readable = 12; // the minimum units of such a cell
 const rowFont = `15px ${sans}`; // a shelf's rows at the presenter's size
 const digit = 9.6; // units of the widest digit
 const unknown = { type: "", key: "", rv: "0" };

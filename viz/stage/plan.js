@@ -73,9 +73,9 @@ import { brief, shapeOf, shortKey } from "./tokens.js";
 const pace = 2.4; // units a millisecond, at reading pace
 const shortest = 58; // ms of one hop
 const longest = 330;
-const slow = 800; // ms of what the viewer must not overlook: a closed watcher, a request that falls off the ring
-const kept = 48; // the most copies at rest
-const remembered = 400; // the most copies that have left and that no late record brings back
+const slow = 800; // ms of a hop that the viewer must not overlook, such as a closed watcher or a refused request
+const kept = 48; // the maximum number of copies at rest
+const remembered = 400; // the maximum number of departed copies that a late record cannot bring back
 /** @type {{ [type: string]: string }} */
 const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // events that are not about an object
 
@@ -249,7 +249,7 @@ export class Planner {
 
   // ---- positions
 
-  // under reports whether a copy of a change still has a way to go: whether it is neither in a queue nor at its end.
+  // under reports whether a copy of a change rests outside a queue, and so has yet to move on.
   /** @param {string} change */
   under(change) { return [...this.tokens.values()].some((t) => t.change === change && !t.queue); }
 

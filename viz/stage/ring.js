@@ -8,8 +8,8 @@ import { shapeOf } from "./tokens.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 
-const fresh = 75e9; // ns: the history the ring tries to keep
-const drawn = 128; // the most cells; in a larger ring a cell covers several slots
+const fresh = 75e9; // ns of history that the ring tries to keep
+const drawn = 128; // the maximum number of cells; in a larger ring a cell covers several slots
 const fewest = 8; // up to this many cells, the versions are larger
 const deep = 38; // units along the radius for a version
 const level = 12; // up to this many cells, the versions are level; above, they run along the radius
@@ -79,7 +79,7 @@ function showVersions(scene, ring) {
   });
 }
 
-// showPins marks the version that each client of a story has reached, at its cell or before the oldest one.
+// showPins marks the version that each client of a story has reached: at its cell or, if it has left the ring, outside.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
   const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0" && ring.capacity > 0);

@@ -28,7 +28,7 @@ const inside = (r) => copy(r, "informer");
 /** @param {probe.Record} r */
 const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
 
-// ask returns the name of a request's token, which the answer ends.
+// ask returns the name of a request's token. The response removes the token.
 /** @param {probe.Record} r */
 const ask = (r) => `ask|${r.texts?.method} ${r.texts?.path}?${r.texts?.query ?? ""}`;
 // begins reports whether a request is about an object. A request that creates one may not have its name.

@@ -211,7 +211,7 @@ function boxesOf({ root, view }, elements) {
 
 // ---- server half
 
-// hasEnded reports that a resource's newest Cacher has stopped; ended, that also no other has started since.
+// hasEnded reports whether a resource's newest Cacher has stopped; ended, whether also no other has started since.
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
@@ -319,7 +319,7 @@ function showDispatch(scene, res, watchers) {
 
 // ---- client half
 
-// informerOf returns the one informer that is drawn: that of the subject that must be drawn, if it has one.
+// informerOf returns the informer to draw. It prefers the informer of scene.front, then those of a story's clients.
 /** @param {Scene} scene @param {fold.Resource} res @returns {string} */
 function informerOf(scene, res) {
   const members = scene.story?.members ?? [];

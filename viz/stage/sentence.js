@@ -20,8 +20,8 @@ import { guestOf } from "./places.js";
  * @property {(r: probe.Record) => string} says
  */
 
-const read = 1000; // the fewest ms that a sentence stays while its change moves
-const period = 2000; // the fewest ms while nothing moves, and between two spoken sentences
+const read = 1000; // the minimum ms that a sentence stays while its change moves
+const period = 2000; // the minimum ms while nothing moves, and between two spoken sentences
 const looked = 200; // the number of records searched for the newest one of a change
 
 export class SentenceBar {

@@ -48,7 +48,7 @@ const lineOf = ({ method, path, query = "" } = {}) => `${method} ${path}?${query
 
 // Heard collects facts from a story's records that the folded state does not have.
 class Heard {
-  /** @param {string} resource the one on stage @param {Stream[]} streams those open before the story */
+  /** @param {string} resource the resource on stage @param {Stream[]} streams those open before the story */
   constructor(resource, streams) {
     this.resource = resource;
     this.streams = new Map(streams.map((stream) => [stream.id, stream])); // the cast's streams, the newest last

@@ -10,7 +10,7 @@ export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms be
 const stripe = 24; // units from one stripe to the next
 const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond; faster stripes would seem to run backwards
 const second = 1000; // ms
-const apart = 100; // the fewest ms between two readings of the counters
+const apart = 100; // the minimum ms between two readings of the counters
 
 // once lists the points whose records all take one way; each lists those with a way for each subject.
 const once = /** @type {probe.PointName[]} */ (["TxnCommitted", "Etcd3IncomingSent", "Etcd3ResultSent", "RingAppend",

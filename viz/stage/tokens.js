@@ -9,7 +9,7 @@ const shapes = {
   ADDED: "added", MODIFIED: "modified", UPDATED: "modified", DELETED: "deleted", BOOKMARK: "bookmark", ERROR: "error",
 };
 
-// shapeOf returns the shape for an event's type in either half; Sync, Replaced and records without one are synthetic.
+// shapeOf returns the shape for an event's type in either half; Sync, Replaced and untyped records are synthetic.
 /** @param {string | undefined} type */
 export const shapeOf = (type) => shapes[(type ?? "").toUpperCase()] ?? "synthetic";
 

@@ -12,7 +12,7 @@ const handsOff = 4000; // ms after the viewer's own scrolling in which the page 
 const margin = 34; // units around a station
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
-const nearest = 0.55; // the least share of the stage in a view, so that a beat's stations keep some surroundings
+const nearest = 0.55; // the minimum share of the stage in a view, so that a beat's stations keep some surroundings
 
 export class Zoom {
   /** @param {{ scene: page.Scene, motion: page.Motion }} stage */

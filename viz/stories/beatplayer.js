@@ -23,7 +23,7 @@
  * @property {(problem: unknown) => void} trouble
  */
 
-const byHand = 1500; // the most ms that words show before the beat plays, after Next was pressed by hand
+const byHand = 1500; // the maximum ms that words show before the beat plays, after the viewer pressed Next
 
 /** @template {Range} R */
 export class BeatPlayer {
@@ -149,7 +149,7 @@ export class BeatPlayer {
     return guess === undefined ? "told" : guess === question.right ? "right" : "wrong";
   }
 
-  // at takes the cursor's position: a beat rests only at its end.
+  // at updates the phase for the cursor's position, because a beat rests only at its end.
   /** @param {number} cursor */
   at(cursor) {
     if (this.phase === "rests" && cursor !== this.range?.to) {

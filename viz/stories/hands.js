@@ -27,7 +27,7 @@ export class Hands {
     this.bind();
   }
 
-  // meant returns a hand's control, and its choice: the button itself, or an option of the list, at rest the next.
+  // meant returns a hand's control and choice: the button itself, or a list's option, which at rest is the next one.
   /** @param {HTMLElement} el @returns {[Control?, Choice?]} */
   meant(el) {
     const { dataset: { hand, target, by } } = el;
@@ -71,7 +71,7 @@ export class Hands {
     this.move(null);
   }
 
-  // reach returns by how many values the pointer is away from the middle of a hand's rim.
+  // reach returns the distance of the pointer from the middle of a hand's rim, as a number of values.
   /** @param {HTMLElement} el @param {PointerEvent} event */
   reach(el, { clientX, clientY }) {
     const { x, y, width, height } = part(el, ".rim").getBoundingClientRect();
@@ -81,7 +81,7 @@ export class Hands {
   }
 
   bind() {
-    // on calls act for the events of a type on hands, or on sliders alone.
+    // on calls act for each event of a type on a hand that matches the selector which.
     /**
      * @template {keyof HTMLElementEventMap} K
      * @param {K} type @param {string} which @param {(el: HTMLElement, event: HTMLElementEventMap[K]) => void} act

@@ -19,7 +19,7 @@ import { Hands } from "./hands.js";
 export function newKnobs(stage) {
   const panel = $("#knobs");
   const button = $("#undo", HTMLButtonElement);
-  const look = () => { stage.scene.stale = true; }; // the hands are drawn as the list is
+  const look = () => { stage.scene.stale = true; }; // the list decides which hands are drawn
   const part = newPanel(stage.news, "knobs", "x", 2000, look);
   const { keys } = part;
   if (!keys) return part;

@@ -23,7 +23,7 @@ const addressOf = (id) => `/viz/scenario/${encodeURIComponent(id)}`;
  * @property {page.Scene} scene
  * @property {page.Zoom} zoom
  * @property {import("../frame/visit.js").Visit} visit
- * @property {() => string} resource the one on stage
+ * @property {() => string} resource the resource on stage
  * @property {(name: string) => void} setResource
  * @property {() => { log: string }} shown
  * @property {(text: string) => void} notice
@@ -46,7 +46,7 @@ export class Scenarios {
     });
   }
 
-  // openStory turns to a beat of a story and waits there; with played, it goes on at once.
+  // openStory turns to a beat of a story and waits there. With played, the beat begins at once.
   /** @param {string} id @param {{ beat?: number, played?: boolean }} [how] */
   async openStory(id, { beat = 0, played = false } = {}) {
     const { stage, panel } = this;

@@ -33,7 +33,7 @@ import { hangsOn, programs } from "../stage/places.js";
 
 const most = 5; // changes shown one by one; further ones are only counted
 const patience = 1000; // ms without a record after which a change counts as arrived
-const kept = 200; // the most objects of the demo to remember
+const kept = 200; // the maximum number of the demo's objects to remember
 
 export class Own {
   /** @param {Who} [who] */
@@ -78,7 +78,7 @@ export class Own {
   /** @param {probe.Record} r */
   demo(r) { return this.demos.has(objectKey(r.key ?? "")); }
 
-  // note notes a commit; asked returns the record of its request.
+  // note records whose change a commit is: the viewer's, the demo's, or another's. asked returns a request's record.
   /** @param {probe.Record} r @param {(seq: number) => probe.Record | undefined} asked */
   note(r, asked) {
     const { who, queue, demos } = this;

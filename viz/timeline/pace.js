@@ -24,18 +24,18 @@ import { Own } from "./own.js";
  * @property {(change: string) => boolean} under whether a copy of the change has yet to move on
  */
 
-const way = 2000; // ms that a change takes, about
-const told = 10; // the most changes within lately that are all told
+const way = 2000; // the approximate ms that a change takes
+const told = 10; // the maximum number of changes within lately that are all told
 const lately = 10_000; // ms
 const burst = 2000; // ms over which the rate is measured, so that a burst is not a stream
-const gap = 60; // the most ms between two changes that land untold
+const gap = 60; // the maximum ms between two changes that land untold
 const waits = 300; // ms without progress after which the next change may be told
 const late = 9500; // ms behind the newest record, in live mode, beyond which some changes land untold
-const noted = 4000; // the most changes remembered as waiting or told
+const noted = 4000; // the maximum number of changes remembered as waiting or told
 const final = 5; // the last records of a goal, which are always told
-const few = 20; // the most changes a second that travel
+const few = 20; // the maximum number of changes a second that travel
 const calm = 0.7; // the share of few below which a stream ends
-const patience = 2000; // ms that the rate must stay that low
+const patience = 2000; // ms for which the rate must stay that low
 
 // changeOf names the change that a record is about, or returns "".
 /** @param {probe.Record} r */
@@ -118,7 +118,7 @@ export class Pace {
     if (this.own.first) return this.stars(r, change);
     if (!change && this.own.demo(r) && this.after(r.seq) > 0) return false;
     if (!change && this.lags(r)) return false;
-    if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a workqueue's key: no version
+    if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a workqueue's key has no version
     const one = this.known(change);
     if (one.told === undefined) {
       one.told = this.chooses(about);
@@ -183,7 +183,7 @@ export class Pace {
     return (this.times = Math.max(1, Math.min(3, left / Math.max(50, goal.due - clock - gap * goal.left))));
   }
 
-  // moment returns how many ms to wait for a change that lands untold while pile changes wait.
+  // moment returns the pause, in ms, for a change that lands untold while pile changes wait.
   /** @param {number} pile */
   moment(pile) {
     if (this.own.first) return 0;

@@ -19,7 +19,7 @@ import { Pace, changeOf } from "./pace.js";
  * @typedef {object} Listener of a player
  * @property {Motion} motion
  * @property {import("./own.js").Own} [own] the viewer's changes
- * @property {() => string} resource the one on stage
+ * @property {() => string} resource the resource on stage
  * @property {(list: probe.Record[], sum?: boolean) => void} applied takes records folded one by one; with sum, the
  *   few to show singly, while the newest picture replaces the others
  * @property {() => void} jumped called when another picture is shown
@@ -34,15 +34,15 @@ import { Pace, changeOf } from "./pace.js";
  */
 
 const silence = 1000; // ms; the replay cuts longer silences short
-const folded = 4000; // the most records a frame folds one by one
-const quickest = 48; // the fewest ms of a told hop
-const legible = 300; // the fewest ms of a hop of the viewer's own change, whose sentences change with each hop
+const folded = 4000; // the maximum number of records that a frame folds one by one
+const quickest = 48; // the minimum ms of a told hop
+const legible = 300; // the minimum ms of a hop of the viewer's own change, because each hop has its own sentence
 const tooFar = 11_000; // ms behind the newest record, in live mode, beyond which the cursor catches up
 const tooMany = 2500; // the same, in records instead of ms
 export const sweep = 100; // ms between two pictures of a sweep
 const lateFrame = 26; // ms between frames; on a slower page hops take more records
-const ahead = 40; // the most records searched for one hop
-const near = 4096; // the most records searched for the next one that matches
+const ahead = 40; // the maximum number of records searched for one hop
+const near = 4096; // the maximum number of records searched for the next match
 
 export class Player {
   /** @param {import("../log/fold.js").Fold} fold @param {Listener} on @param {Tape} tape @param {fold.State} state */
