@@ -99,8 +99,8 @@ class MiniStage {
   /** @param {number} n */
   lineOf(n) { return this.reading.find(({ at }) => at === n)?.line; }
 
-  // scrolled chooses the step of the last line above the window's middle that reported one. In the first try, and in a
-  // text with lines of fewer than two steps, the share that was read chooses the step.
+  // scrolled chooses the step that the last reporting line above the window's middle belongs to. In the first try, and
+  // in a text with lines of fewer than two steps, it derives the step from the share of the text that was read.
   scrolled() {
     if (performance.now() < this.held || !this.wide.matches) return;
     const { tried, reading, steps, mini, answer } = this;

@@ -1,5 +1,5 @@
 // Canvases and their colours. Before a canvas in the document draws or measures text, the browser styles and lays out
-// the whole page; a sheet outside the document avoids that. So a sheet takes the drawing, and is copied to the canvas.
+// the whole page. To avoid that, the page draws on a sheet outside the document and copies the sheet to the canvas.
 
 import { squeeze } from "../lib/texts.js";
 

@@ -3,8 +3,8 @@
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";
 
-// newPanel returns a panel that a button and a key open. The page renews an open panel every second, and a closed one
-// every closed ms (0: never). tell gets each piece of news (data-news of #NAME-state) once.
+// newPanel returns a panel that a button and a key open. The page renews an open panel every second, a closed one every
+// closed ms (0: never), and then calls heed. tell gets each piece of news (data-news of #NAME-state) once.
 /**
  * @param {(news: string) => void} tell @param {string} name @param {string} key
  * @param {number} [closed] @param {() => void} [heed]
@@ -27,8 +27,8 @@ export function newPanel(tell, name, key, closed = 0, heed = () => {}) {
   };
 }
 
-// renew fetches a panel and replaces those pieces (data-live, with an id) that differ, but not one with the focus. With
-// always, it replaces every piece but a dragged slider, and gives the focus to the same control.
+// renew fetches a panel and replaces the pieces (data-live, with an id) that differ, except one with the focus. With
+// always, it replaces all pieces except a dragged slider, and gives the focus back to its control.
 /** @param {string} url @param {boolean} [always] */
 export async function renew(url, always = false) {
   const fresh = elementOf(await text(url));

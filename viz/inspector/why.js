@@ -89,8 +89,8 @@ const orAny = (names) => names.replaceAll(" ", " or ") || "any goroutine";
 export function newWhy(infos) {
   const points = [...infos.values()];
 
-  // why follows the waits from a queue of a subject: the goroutine that takes from it waits at another queue, and so
-  // on, up to one that waits for a client, a handler, or nothing. The chain has at least one link, and no queue twice.
+  // why follows the waits from a queue of a subject. The goroutine that takes from the queue may wait at another queue.
+  // The chain ends at one that waits for a client, a handler, or nothing. It has at least one link, and no queue twice.
   /** @param {fold.Resource} res @param {string} queue @param {string} subject */
   function why(res, queue, subject) {
     const waits = Object.values(res.waits).flat();
@@ -146,8 +146,8 @@ function next(res, w) {
 }
 
 // takes reports whether a waiting goroutine receives from this queue, not from another one with the same name. Only the
-// cacher's reflector receives from etcd3-result, and only for the youngest watch. From any other queue its owner
-// receives, or a subject of another kind: the only dispatcher receives from incoming.
+// cacher's reflector receives from etcd3-result, and only for the youngest watch. From any other queue, the queue's
+// owner receives, or a subject of another kind, as the only dispatcher does from incoming.
 /** @param {fold.Resource} res @param {fold.Wait} w @param {string} queue @param {string} subject */
 function takes(res, w, queue, subject) {
   if (queue === "etcd3-result") return res.subjects[subject] === youngest(res, "watchchan");

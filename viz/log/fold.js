@@ -19,8 +19,8 @@ const maxQuoted = 4096; // characters of a text in a picture that the page did n
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 
-// Shapes of the parts of a state, for complete. A string names a kind of value (kinds). [shape, max] is a list of at
-// most max values, by default 4096. { each: shape } is a map. Any other object lists its fields.
+// Shapes of the parts of a state, for complete. A string names a kind of value (kinds). [shape, max] is a list of up to
+// max values, by default 4096. { each: shape } is a map. Any other shape lists the fields of an object.
 const token = { type: "text", key: "text", rv: "version" };
 const last = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
 const station = { count: "count", rv: "version", vars: { each: "number" }, last };
@@ -250,7 +250,7 @@ function note(of, last, info, r) {
 }
 
 // has reports whether a record sets its subject's version. A watcher's client has a version when its frame is written.
-// A reflector's version is the newest it has received: a resync hands older versions to its informer again.
+// A reflector's version is the newest that it has received, although a resync hands older versions on again.
 /** @param {string} kind @param {fold.Point} info */
 const has = (kind, { name, station }) =>
   (kind === "watcher" ? name === "FrameWritten" : kind !== "" || station === "reflector");
@@ -393,7 +393,7 @@ export const youngest = (res, kind) => opened(res, kind)
   .findLast(([, each], i, all) => i === 0 || all[i - 1][1].opened < each.opened)?.[1];
 
 // updateShelf puts an object on the shelf, or takes it off. A record without a key is about the whole store: a replace
-// drops the rows, a bookmark keeps them. If an object was there without a row (holds), its version places the row.
+// drops the rows, a bookmark keeps them. If the store had the object without a row (holds), its version places the row.
 /** @param {fold.Shelf} shelf @param {probe.Record} r @param {number} n @param {boolean} holds */
 function updateShelf(shelf, r, n, holds) {
   shelf.n = n;

@@ -27,7 +27,7 @@ const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the minimum number of records between two pictures
 
-// A Tape is empty at first. Without a source, put brings every record. With one, a tape keeps few more records than the source.
+// A Tape is empty at first. Without a source, put brings every record. With one, it keeps few more than the source.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {
@@ -62,7 +62,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture, unless it has one close to it. It copies state, since the caller may fold it on, unless given.
+  // keep stores a picture, unless one close to it is stored. It copies state, unless the caller has given state away.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

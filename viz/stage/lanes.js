@@ -94,8 +94,8 @@ export function showWatchers(scene, res) {
   showCrowd(scene, res);
 }
 
-// unread returns how many versions a watcher's client is behind what the server has written to it. It is 0 for clients
-// of other programs, which do not report what they read.
+// unread returns the number of versions that the server has written to a watcher's client, but the client has not read.
+// It is 0 for clients of other programs, which do not report what they read.
 /** @param {fold.Resource} res @param {fold.Subject} watcher */
 function unread({ subjects }, watcher) {
   const name = nameOf(watcher);

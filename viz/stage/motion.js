@@ -116,7 +116,7 @@ export class Motion {
     return Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0)));
   }
 
-  // done returns how far a token has moved. While time is stopped, the token waits before a queue that does not count it.
+  // done returns how far a token has moved. While time is stopped, the token waits before a queue that lacks it.
   /** @param {Move} move @param {number} now */
   done({ legs, length, queue }, now) {
     const door = this.stood && queue ? Math.max(0, length - (legs.at(-1)?.length ?? 0) - half) : length;
@@ -319,8 +319,8 @@ export class Motion {
     return this.still.matches ? null : this.stretch(move, at(now - trailLasts), at(now), { globalAlpha: 0.4 });
   }
 
-  // ahead returns each token's way to its next place while time is stopped: the rest of the way of a moving token, and
-  // for every other copy the way that its next records describe.
+  // ahead returns each token's way to its next place while time is stopped. For a moving token it is the rest of the
+  // way; for every other copy it is the way that the next records describe.
   /** @param {probe.Record[]} list @param {fold.Resource} [res] @returns {Next[]} */
   ahead(list, res) {
     const { planner } = this;

@@ -374,7 +374,7 @@ const etcdsSince = (all, seq) => Object.values(all).flatMap((res) => {
 });
 
 // revisionOf returns the newest revision of etcd in the log. A watch may deliver a change before its writer reports it,
-// so changes that have reached the watch, or are on their way there, count too. Changes that are not drawn count, too.
+// so changes that have reached the watch, or are on their way there, count. So do changes that are not drawn.
 /** @param {fold.Resource} res @param {{ [name: string]: fold.Resource }} all @param {string} leaving */
 function revisionOf(res, all, leaving) {
   const { etcd, etcd3 } = res.stations;

@@ -1,6 +1,6 @@
 // The sentence below the stage describes the moving change or, when the viewer steps, the record at the cursor. Screen
-// readers read it from a live region. A region that changed with every sentence would never stop talking, so it changes
-// every two seconds at most; an anomaly interrupts. During a story the story's own text is spoken instead.
+// readers read it from a live region, which changes every two seconds at most, because otherwise they would never stop
+// talking. An anomaly goes to a region that interrupts. During a story, readers read the story's own text instead.
 
 import { $, mark, part, parts, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";

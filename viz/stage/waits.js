@@ -1,5 +1,5 @@
 // Waits marks the queues at which a goroutine waits. A goroutine on the path of every event has its name at its place
-// (roleGlyph). Three others are named only while they are blocked (postGlyph). While time is stopped, a station's
+// (roleGlyph). Three others are named only while blocked (postGlyph). While time is stopped, a station's
 // padlock is closed if the record at the cursor is of a point that is always reported under the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";

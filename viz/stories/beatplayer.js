@@ -1,5 +1,5 @@
 // The beat player holds the viewer's place in a story and decides what comes next. It uses no document, clock or
-// program, so that a test needs no browser: it acts through `on`, and tick passes the time. The phases of a beat:
+// program, so that a test needs no browser. It acts through `on`, and tick passes the time. The phases of a beat:
 //	busy    the page fetches the beat's records; for a live story's first beat, the program plays the story
 //	ready   the viewer reads and nothing moves, until Next or a guess; after a Next, the beat begins by itself
 //	plays   the cursor moves to the beat's end

@@ -1,5 +1,5 @@
-// Hands: a viewer breaks a part of the stage by its hand (stage.gripGlyph), which exists only while the list of knobs
-// offers it. Letting go, or Enter, turns the knob.
+// Hands: with a hand on the stage (stage.gripGlyph), a viewer turns the knob of that part. The hand is visible only
+// while the list of knobs offers the knob. A click, letting a slider go, or Enter turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
 

@@ -1,5 +1,5 @@
-// The viewer's own changes: by the page, its console and kubectl. A commit names its request's record, which names the
-// agent. Own changes go first, one at a time, up to the return of the last handler of the client on stage.
+// The viewer's own changes, by the page, its console and kubectl. A commit names the record of its request, which names
+// the agent. Own changes go first, one at a time, until the last handler of the client on stage returns.
 
 import { objectKey } from "../log/fold.js";
 import { like } from "../log/query.js";

@@ -1,6 +1,6 @@
 // The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
-// told, faster if more wait, except those of the demo that have waited. Of more changes, one is told at a time, whole.
-// All others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
+// told, faster if more wait, except changes of the demo that have waited. If there are more, one is told at a time, and
+// the others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
@@ -110,7 +110,7 @@ export class Pace {
   begins(r) { return Boolean(r.key && changeOf(r)) && this.changes.get(changeOf(r))?.told === undefined; }
 
   // tells reports whether the change of a record is told. An untold change lands as its records are folded. A request
-  // is told if the change that it causes is.
+  // is told if its change is told.
   /** @param {probe.Record} r */
   tells(r) {
     const about = this.asked.get(r.seq) ?? r;
@@ -118,7 +118,7 @@ export class Pace {
     if (this.own.first) return this.stars(r, change);
     if (!change && this.own.demo(r) && this.after(r.seq) > 0) return false;
     if (!change && this.lags(r)) return false;
-    if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a workqueue's key has no version
+    if (!change) return !this.samples() || !r.key || this.current.endsWith(nameOf(r)); // a workqueue key has no version
     const one = this.known(change);
     if (one.told === undefined) {
       one.told = this.chooses(about);
@@ -158,8 +158,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether a beginning change is told. Usually it is, unless it is the demo's and has waited. If there
-  // are too many, a goal tells some. Otherwise the newest is told, once the current one has ended or stopped.
+  // chooses reports whether to tell a change that begins. Usually it tells all but the demo's that have waited. If there
+  // are too many, a goal tells some; without a goal, the newest is told once the current one has ended or stopped.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;
@@ -190,8 +190,8 @@ export class Pace {
     return Math.min(gap, this.goal ? Math.max(0, this.goal.due - this.clock) : 400 / (pile + 1));
   }
 
-  // goalOf sets a goal that tells as many of n changes as the time allows, always including the last. Once the time is
-  // over, only the last is told.
+  // goalOf sets a goal that tells as many of n changes as the time allows, always including the last one. Once the time
+  // is over, it tells only the last.
   /** @param {number} seq @param {number} n @param {number} within @param {(reached: boolean) => void} done */
   goalOf(seq, n, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));

@@ -170,8 +170,8 @@ export class Player {
   behind() { return Math.max(0, this.head - this.cursor); }
   target() { return this.wanted || this.cursor; }
 
-  // lag returns for how many ms of the stage's clock the record after the cursor has waited. Outside live mode, it
-  // returns the log time from the cursor to the newest record.
+  // lag returns how long the record after the cursor has waited, in ms of the stage's clock. Outside live mode, it
+  // returns the log time from the cursor to the newest record, in ms.
   lag() {
     if (this.mode !== "live") return Math.max(0, this.headT - this.state.t) / 1e6;
     while (this.came.length > 0 && this.came[0][0] <= this.cursor) this.came.shift();
@@ -234,7 +234,7 @@ export class Player {
   }
 
   // playTo plays to a record at the reading pace, or faster to arrive within the given ms, and freezes there. It seeks
-  // if the record is behind the cursor. It reports whether it got there, because the viewer may go elsewhere.
+  // instead if the record is behind the cursor. It reports false if the viewer has gone elsewhere meanwhile.
   /** @param {number} seq @param {{ within?: number }} [how] @returns {Promise<boolean>} */
   async playTo(seq, { within = Infinity } = {}) {
     const to = Math.min(this.head, Math.round(seq));
