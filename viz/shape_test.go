@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-const maxLines = 60 // the most lines of a function
+const maxLines = 60 // the maximum number of lines in a function
 
 // block matches the first line of a block; control matches the blocks that are not functions.
 var (

@@ -133,8 +133,8 @@ func computing(over <-chan struct{}) {
 	}
 }
 
-// stuck is live with a handler that begins its answer and then computes until over is closed and, if waits is true,
-// with a goroutine that waits until then.
+// stuck is live with a handler that begins its response and then computes until over is closed. If waits is true, a
+// goroutine also waits until then.
 func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, ready chan<- string) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {

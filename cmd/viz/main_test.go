@@ -65,8 +65,8 @@ func start(t *testing.T, args ...string) *program {
 	return p
 }
 
-// child returns a command, not yet started, that runs this test binary as another program, which a variable chooses,
-// and the text that the program writes to stderr.
+// child returns a command that is not started yet, and the text that the command will write to stderr. The command runs
+// this test binary as the program that the variable chosen selects.
 func child(t *testing.T, chosen string, args ...string) (*exec.Cmd, *strings.Builder) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)

@@ -158,8 +158,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether to tell a change that begins. Usually it tells all but the demo's that have waited. If there
-  // are too many, a goal tells some; without a goal, the newest is told once the current one has ended or stopped.
+  // chooses reports whether to tell a change that begins. It tells all but the demo's that have waited. If there are
+  // too many, a goal tells some; without a goal, the newest is told once the current one has ended or stopped.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;
