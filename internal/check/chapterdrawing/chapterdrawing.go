@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the drawings")
 
-// style is for forges, which show the file as it is; the book has its own style for the same classes.
+// style is for code hosts, which show the file as it is. The book has its own style for the same classes.
 const style = `  <style>
     svg { --paper: #fdfdfb; --ink: #1d2023; --soft: #585f67; --queue: #b57c00; --kept: #2f8fc8; --good: #007a5a;
       --warn: #b34a00 }

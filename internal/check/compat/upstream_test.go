@@ -62,7 +62,7 @@ func TestAnUpstreamLineThatLeadsNowhereIsFound(t *testing.T) {
 		"k8s.io/client-go/tools/cache/reflector.go: (Reflector).Run":               false, // a pointer method
 		"k8s.io/client-go/tools/cache/reflector.go: (*Reflector).Walk":             false,
 		"example.test/module/file.go: Symbol":                                      false,
-		"k8s.io/client-go/tools/cache/reflector_test.go: TestReflectorResyncChan":  false, // not in a test
+		"k8s.io/client-go/tools/cache/reflector_test.go: TestReflectorResyncChan":  false, // test files do not count
 	} {
 		err := real.resolve(require.Value(source.ParseUpstream(line))(t))
 		assert.Equal(t, leads, err == nil, "%s: resolve says %v, want it to lead somewhere: %v", line, err, leads)

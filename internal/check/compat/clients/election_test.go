@@ -91,7 +91,7 @@ func pods(name string, from, to int, spec string) string {
 	return text
 }
 
-// books runs two managers of controller-runtime that write pages of books. It kills the leader; the other takes over.
+// books runs two managers of controller-runtime that write pages of books. It kills the first; the second takes over.
 func books(t *testing.T, at *target) []string {
 	leads := func(p *program.Process) {
 		t.Helper()

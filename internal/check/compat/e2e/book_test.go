@@ -78,7 +78,7 @@ func TestTheBook(t *testing.T) {
 	}
 }
 
-// chapterIsReadBesideItsStage scrolls through a chapter: the mini-stage follows the part that is being read.
+// chapterIsReadBesideItsStage scrolls through a chapter. The mini-stage must follow the part in the window.
 func chapterIsReadBesideItsStage(t *testing.T, v *viz, p *page) {
 	p.do(t, prefers("reduced-motion", "reduce"), chromedp.Navigate(v.URL+"/book/06-cacher")) // no smooth scroll
 	settled := func(what string, holds func(m mini) bool) {
@@ -301,7 +301,7 @@ func bookIsSearched(t *testing.T, v *viz, p *page) {
 	p.until(t, `$("h1")?.textContent.includes("Too large resource version")`)
 }
 
-// handoutIsTwoPages prints the handout on A4, as an attendee's browser does.
+// handoutIsTwoPages prints the handout on A4, which must fill two pages.
 func handoutIsTwoPages(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/docs/HANDOUT"))
 	var pdf []byte

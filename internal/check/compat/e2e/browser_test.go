@@ -46,7 +46,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 		defer stopAllocator()
 		return chromedp.Cancel(closing)
 	}
-	// The browser runs as long as this context, which therefore has no deadline; only the start has one.
+	// The browser runs until this context ends, so the context has no deadline. Only the start has a deadline.
 	defer time.AfterFunc(patience, stopBrowser).Stop()
 	return ctx, chromedp.Do(ctx)
 })

@@ -95,7 +95,7 @@ func TestAStageThatIsFrozenOrSlowedDownReturnsToThePicture(t *testing.T) {
 	p := openPage(t, v.URL)
 	v.busy(t, 20)
 	p.sameAsServer(t, v)
-	// The page requests the records before its first picture with a delay.
+	// After its first picture, the page requests the records before that picture.
 	p.until(t, `listwatch.player.tape.get(listwatch.player.cursor) !== undefined`)
 	p.click(t, "#freeze")
 	frozen := p.moment(t)

@@ -267,7 +267,7 @@ func TestEveryWatchOfTheStoreSaysWhatTheRealOneSays(t *testing.T) {
 }
 
 // describeError returns the parts of an error that a client can see: status code, reason, retry time, causes and
-// message. For errors that the registry will translate, it describes only the kind.
+// message. For a StorageError, which the registry will translate, it returns the kind, the key and the version.
 func describeError(err error) string {
 	var status apierrors.APIStatus
 	var mine *storage.StorageError

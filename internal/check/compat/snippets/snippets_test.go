@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// waitForWrite returns when the store holds the version that answered a write, or a newer one.
+// waitForWrite returns when the store holds a write's version or a newer version.
 func waitForWrite(ctx context.Context, store cache.Store, answered metav1.Object) error {
 	written := answered.GetResourceVersion()
 	arrived := func(context.Context) (bool, error) {
@@ -103,7 +103,7 @@ func follow(ctx context.Context, pods typed.PodInterface, all func([]corev1.Pod)
 	})
 }
 
-// watchFrom calls one(event) for all after a version. It returns the last version, "" after a 410.
+// watchFrom calls one for each event after a version. It returns the last version, or "" after a 410.
 func watchFrom(ctx context.Context, pods typed.PodInterface, version string, one func(watch.Event)) (string, error) {
 	w, err := pods.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {
@@ -174,10 +174,10 @@ func work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string
 	}
 }
 
-// A reconciler makes an object as it should be. It is given the object's key.
+// A reconciler brings the object with a key to the wanted state.
 type reconciler func(ctx context.Context, key string) error
 
-// workOn reconciles one key, and tries again if that fails, ten times.
+// workOn reconciles one key. The first ten failures queue the key again.
 func workOn(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], key string, do reconciler) {
 	defer queue.Done(key) // last, and always: without Done no worker ever gets this key again
 	if err := do(ctx, key); err != nil && queue.NumRequeues(key) < 10 {
@@ -187,21 +187,21 @@ func workOn(ctx context.Context, queue workqueue.TypedRateLimitingInterface[stri
 	queue.Forget(key) // done, or given up: the next failure is the first again
 }
 
-// expectations are creations that the informer has not shown yet, by the owner's key.
+// expectations counts creations that the informer has not shown yet, by the owner's key.
 type expectations struct {
 	mu      sync.Mutex
 	missing map[string]int
 	since   map[string]time.Time
 }
 
-// expect is called before the first POST, with the number of POSTs.
+// expect sets the number of creations. Call it before the first POST.
 func (e *expectations) expect(owner string, creations int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.missing[owner], e.since[owner] = creations, time.Now()
 }
 
-// observed is called by OnAdd, and after each POST that has failed.
+// observed counts one creation less. Call it in OnAdd, and after each failed POST.
 func (e *expectations) observed(owner string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

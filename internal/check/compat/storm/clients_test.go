@@ -155,7 +155,7 @@ type watcher struct {
 	// stream has no time limit. The server, a fault, or the end of the storm ends a watch.
 	stream typed.ConfigMapInterface
 	slow   time.Duration // delay for each event
-	cuts   bool          // whether it sometimes leaves in the middle of a stream
+	cuts   bool          // whether the watcher may leave in the middle of a stream
 	random *rand.Rand
 
 	nWatches, nExpired, nLists int // owned by run; read when it has returned
@@ -180,7 +180,7 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// list lists the objects. It reports whether the list succeeded, so that its version can start a watch.
+// list lists the objects and puts the list into the view. It returns false if the list failed.
 func (w *watcher) list(ctx context.Context) bool {
 	list, err := w.lister.List(ctx, metav1.ListOptions{})
 	if err != nil {
