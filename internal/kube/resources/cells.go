@@ -61,7 +61,7 @@ func podReason(pod *corev1.Pod) any {
 	return "Terminating"
 }
 
-// containersReason returns the reason of the first container that has one; otherwise reason.
+// containersReason returns the first container's reason, or else reason, unless only some containers have completed.
 func containersReason(pod *corev1.Pod, reason string) string {
 	running := false
 	for _, status := range slices.Backward(pod.Status.ContainerStatuses) {

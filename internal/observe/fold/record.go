@@ -62,8 +62,8 @@ func bounded(r *probe.Record) probe.Record {
 // Point is a row of the table of points, with two facts derived from the whole table. The page's fold uses these rows.
 type Point struct {
 	*probe.Info
-	// Owner is the kind of subject that owns Queue and that the point is about: the kind that opens at the station. The
-	// server's side of the wire is about watchers, a handler about listeners. "" means a subject that is always there.
+	// Owner is the kind of the point's subject, which owns Queue: usually the kind that opens at the station, but a
+	// watcher at the server's side of the wire, and a listener at a handler. "": the subject always exists.
 	Owner string `json:"owner,omitempty"`
 	// Ends are the points that begin the waits that this point ends.
 	Ends []string `json:"ends,omitempty"`

@@ -73,7 +73,7 @@ type Last struct {
 // Subject is the thing that a record is about, at a station with several of a kind. It either opens and closes, such as
 // watcher "w3", or always exists, such as "informer".
 type Subject struct {
-	// [probe.Info.Opens] of the opening point, such as "watcher"; "" if it never opens.
+	// [probe.Info.Opens] of the opening point, such as "watcher"; "" if the subject never opens.
 	Kind   string                 `json:"kind"`
 	Opened uint64                 `json:"opened"`       // Seq of the opening; 0 if the fold did not see it
 	Began  uint64                 `json:"began,string"` // RV of the opening: a watcher is registered from it

@@ -104,7 +104,7 @@ type Info struct {
 	Routine bool   `json:"-"`                 // reported for every event at every watcher: a quiet lane leaves it out
 	Fact    string `json:"fact"`              // the fact that holds at this moment
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
-	// object} counts: 1 object, 2 objects; without an agent, [ by {agent}] is left out.
+	// object} becomes 1 object or 2 objects. Without an agent, the page omits [ by {agent}].
 	Says string `json:"says"`
 	// The sentence beside a token where the stage does not draw the parts that Says names; "" if it draws them.
 	Plain string `json:"plain,omitempty"`
@@ -258,8 +258,8 @@ func (i *Info) Has(name Field) bool {
 	return slices.Contains(append(i.Args.List(), i.Texts.List()...), string(name))
 }
 
-// Anomaly reports whether the page always draws the record singly: its point is declared so, or the server makes a
-// client begin again, with status 410 or with an ERROR event in the client's stream.
+// Anomaly reports whether the page always draws the record singly. That holds for 410 responses, for ERROR frames, and
+// for the points that declare an anomaly.
 func (r *Record) Anomaly() bool {
 	switch r.Point {
 	case RequestAnswered:

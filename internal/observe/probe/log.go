@@ -35,7 +35,7 @@ const DefaultLogSize = 1 << 16
 // use.
 //
 // The log is a ring. A goroutine that reports holds the mutex only while it takes a number. Then it writes the record,
-// and at last the number, which marks the record as complete. A reader holds the mutex while it copies at most
+// and finally the number, which marks the record as complete. A reader holds the mutex while it copies at most
 // [readBatch] records: no writer then gets a slot of this batch, and the reader waits for writers that have one. No
 // reader delays the pipeline for longer than tens of microseconds.
 type Log struct {

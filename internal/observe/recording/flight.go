@@ -140,8 +140,8 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns the records since a time on the log's clock, with the picture before them: it begins at the last
-// keyframe before that time, or at the newest keyframe if the log no longer holds the records after that one.
+// window returns the records since a time on the log's clock, and the picture before them. They begin after the last
+// keyframe before that time, or after the newest keyframe if the log lacks earlier records.
 func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
 	first, last := f.Log.Oldest(), f.Log.Last()
 	for r := range f.Log.Between(first-1, last) {

@@ -76,8 +76,8 @@ func (e *eventTypes) check(r *probe.Record) string {
 // Above this number the rule stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 
-// deletedVersions is rule 6. It compares an event's version, which the watcher reports, with the version of the object
-// in the event, which the server that reads from the watcher reports.
+// deletedVersions is rule 6. The watcher reports an event's version. Its server reports the version of the object in
+// the event. The rule compares the two.
 type deletedVersions struct{ each[wire] }
 
 // wire pairs the events that a watcher sends with those that its server receives. One of the two lists is empty.

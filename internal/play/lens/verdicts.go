@@ -28,7 +28,7 @@ type judged struct {
 // Thresholds of the verdicts.
 const (
 	// pollsWithin is the longest mean time between the lists of a poll, because rarer lists cost little. A few lists
-	// are not a poll: a command, such as helm, may list several times, and people repeat commands.
+	// are not a poll, because commands such as helm list several times, and people repeat commands.
 	pollsWithin = 2 * time.Minute
 	minGone     = 3               // watches in a row from the same stale version
 	silentFor   = 2 * time.Minute // longer than any client's backoff

@@ -108,7 +108,7 @@ var contentTypes = map[string]string{
 	http.MethodPost: "application/json", http.MethodPatch: "application/merge-patch+json",
 }
 
-// learn returns the version of an object or a list, and saves it in new if it is the newest.
+// learn returns the version of an object or a list, and saves the version in new if none was newer.
 func (w *world) learn(answer []byte) string {
 	var got metav1.PartialObjectMetadata
 	if json.Unmarshal(answer, &got) == nil && older(w.new, got.ResourceVersion) {

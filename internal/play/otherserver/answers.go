@@ -159,7 +159,7 @@ func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	return object, kind, nil
 }
 
-// misread records that a response cannot be decoded, unless the connection broke, and returns a shorter error.
+// misread returns a shorter error and records it as the problem, unless the connection broke or was cancelled.
 func (w *watched) misread(err error) error {
 	if broken := net.Error(nil); errors.As(err, &broken) || errors.Is(err, context.Canceled) {
 		return err

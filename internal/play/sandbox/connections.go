@@ -18,8 +18,8 @@ import (
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
 // Connections is the client half's end of the wire. Each client, identified by its user agent, has its own connections.
-// Connections can drop a client's open streams, as a broken connection does; cut its line, as a network failure does;
-// and stall its line, so that the client reads neither responses nor events, and the server notices backpressure.
+// Connections can drop a client's open streams, as a broken connection does. It can cut a line, as a network failure
+// does. It can stall a line: the client then reads nothing, and the server notices backpressure.
 //
 // Its methods may be called from any goroutine, and do not block.
 type Connections struct {

@@ -77,8 +77,8 @@ type Sandbox struct {
 	story  *Run   // the current one; nil: none
 }
 
-// command makes one change to the machine, on a goroutine of its own, and finishes or undoes it. Until it calls begun,
-// no other command begins, and it must not wait. A command that takes no time need not call begun.
+// command makes one change to the machine, on a goroutine of its own, and finishes or undoes it. Until the command
+// calls begun, it must not wait, and no other command begins. A command that takes no time need not call begun.
 type command func(ctx context.Context, begun func()) error
 
 // order is a command with the facts that the owner needs. The request sets the first two groups of fields; do sets the

@@ -89,8 +89,8 @@ type watcher struct {
 	// Owned by the command that opens the watch, and then by follow.
 	resourceVersion string
 	// ordered reports whether the version of an event may be saved, to resume from it. A watch that begins with the
-	// current state sends the state in key order, so an object's version implies nothing about the others. The first
-	// event other than ADDED comes after the state.
+	// current state sends the state in key order, so an object's version implies nothing about the other objects. The
+	// first event other than ADDED comes after the state.
 	ordered bool
 }
 
@@ -279,9 +279,9 @@ func (each *watcher) remember(event watch.Event) {
 const maxAsked = 16
 
 // Ask sends a viewer's request as a separate client, with the connections of the page's watchers: the knobs of lines
-// act on it, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the server.
-// The caller closes the response's body. Ask may be called from any goroutine. Errors: 429 if there are too many
-// requests, 503 if the server cannot be reached.
+// act on that client, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the
+// server. The caller closes the response's body. Ask may be called from any goroutine. Errors: 429 if there are too
+// many requests, 503 if the server cannot be reached.
 func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	w := s.watchers
 	if w.asked.Add(1) > maxAsked {

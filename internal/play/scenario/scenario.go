@@ -143,7 +143,7 @@ type Operator interface {
 	//
 	//	server stop        ends the server half; its clients are refused
 	//	server start       starts another one on the same etcd
-	//	etcd slow D        each list of etcd takes so long
+	//	etcd slow D        each list of etcd takes D
 	//	etcd restore V     restores etcd's state of a version, for the next server
 	//	other start        starts another server on the same etcd, without a recording, and waits until it is ready;
 	//	                   new connections lead to it
@@ -165,7 +165,7 @@ type Seen struct {
 	Symptom string  `json:"symptom,omitempty"` // in a lab: the missing record
 }
 
-// Missing is the error of a story that has waited in vain for a record.
+// Missing is the error of a story whose record has not come in time.
 type Missing struct {
 	Waited time.Duration
 	Record string // its pattern, in words

@@ -69,7 +69,7 @@ var verbs = map[string]verb{
 	"expect": expect,
 }
 
-// args are the words of a step: NAME=VALUE by name, the others in their order.
+// args are the words of a step: NAME=VALUE by name, all other words in their order.
 type args struct {
 	name   string // the step's name
 	all    []string

@@ -179,7 +179,7 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
 })
 
-// managerName returns the manager's name: the option, or else the user agent up to the first slash.
+// managerName returns the option, or else the user agent up to the first slash, cut to printable text of legal length.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: managerOrUserAgent
 func managerName(option, userAgent string) string {

@@ -205,7 +205,7 @@ func (r review) Create(_ context.Context, _ string, obj runtime.Object,
 var _ handlers.Creater = review{}
 
 // podLog is the log subresource of pods. No container runs, so there is no log to request from a kubelet: podLog makes
-// the lines from the pod's status, whether our kubelet or another program has written that.
+// the lines from the pod's status, whether our kubelet or another program wrote the status.
 //
 // Upstream: k8s.io/kubernetes/pkg/registry/core/pod/rest/log.go: LogREST
 // Differs: the options sinceTime, sinceSeconds, limitBytes, stream and insecureSkipTLSVerifyBackend have no effect,

@@ -1,8 +1,8 @@
 // Package book turns the chapters into pages. goldmark renders the prose of the embedded README.md files; declarations
 // are taken, by symbol, from the embedded sources, so that readers see the code that runs.
 //
-// The prose is ours, but the package renders it as if it were not: it drops raw HTML and escapes everything, so that
-// the page's Content-Security-Policy needs no exception. It makes no requests, for a build or for a reader.
+// The package does not trust the prose: it drops raw HTML and escapes everything, so that the page's
+// Content-Security-Policy needs no exception. It makes no requests, for a build or for a reader.
 //
 // There is no goroutine and no lock in this package.
 package book
@@ -73,8 +73,8 @@ type File struct {
 	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to show
 }
 
-// New renders the chapters of fsys, in the layout of [chapters.FS]; the documents of docs, which may be nil; and the
-// documents that it generates from them. After an error in a chapter (an unknown symbol, a dead link) the rest is still
+// New renders the chapters of fsys, in the layout of [chapters.FS], the documents of docs, and the documents that it
+// generates from both. docs may be nil. After an error in a chapter (an unknown symbol, a dead link) the rest is still
 // readable: the page shows a gap at that place, and [Book.Problems] lists the error. New returns an error only for
 // sources that it cannot read at all.
 func New(fsys, docs fs.FS) (*Book, error) {

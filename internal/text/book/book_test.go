@@ -376,7 +376,7 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 	assert.True(t, lines >= 1000, "looked at %d lines only", lines)
 }
 
-// TestAFirstTryIsShort: a reader must grasp it before the question. Comments, and the bubble around it, do not count.
+// TestAFirstTryIsShort counts lines without comments and the bubble: readers must grasp a try before the question.
 func TestAFirstTryIsShort(t *testing.T) {
 	tries, err := fs.Glob(chapters.FS(), "*/first_try_test.go")
 	require.True(t, err == nil && len(tries) >= 13, "found %d files of first tries, %v", len(tries), err)

@@ -96,7 +96,7 @@ func (d *document) mention(node ast.Node) {
 	}
 }
 
-// split cuts words into three texts, and returns the middle one, [from, to). It looks for parts in the other two.
+// split cuts words into three texts, and returns the middle one, [from, to). It looks for parts in the other two texts.
 func (d *document) split(words *ast.Text, from, to int) ast.Node {
 	start := words.Segment.Start
 	before := ast.NewTextSegment(text.NewSegment(start, start+from))

@@ -18,7 +18,7 @@ type Decl struct {
 	name   *ast.Ident
 	pkg    *Package
 
-	// The notes about upstream in its doc comment, as far as they have the agreed form.
+	// The notes about upstream in its doc comment that have the agreed form.
 	Upstream []Upstream
 	Differs  []string // one sentence or several, line breaks removed
 }
@@ -130,7 +130,7 @@ func (p *Package) declare(file *File, symbol string, name *ast.Ident, node ast.N
 	d.From, d.Src = p.tree.Line(from), file.Lines(from, node.End())
 }
 
-// Body returns the offsets in File.Src of the text between the braces of a function; ok is false if d is no function.
+// Body returns the offsets in File.Src of the text between a function's braces; ok is false if d is not a function.
 func (d *Decl) Body() (from, to int, ok bool) {
 	fn, ok := d.node.(*ast.FuncDecl)
 	if !ok || fn.Body == nil {
@@ -140,9 +140,9 @@ func (d *Decl) Body() (from, to int, ok bool) {
 	return int(fn.Body.Lbrace-start) + 1, int(fn.Body.Rbrace - start), true
 }
 
-// Without returns, by number, the lines to leave out of a struct of which only the named fields are shown: all lines
-// but the first, the fields with their comments, and the last. Without names it leaves out nothing. A name that is not
-// a field is an error.
+// Without returns the numbers of the lines to leave out of a struct that is shown with only the named fields. Its first
+// line, these fields with their comments, and its last line stay. Without names it leaves out nothing. A name that is
+// not a field is an error.
 func (d *Decl) Without(names []string) (map[int]bool, error) {
 	left := make(map[int]bool)
 	if len(names) == 0 {

@@ -77,8 +77,8 @@ func (t *Tree) scan(group *ast.CommentGroup) []Note {
 	return notes
 }
 
-// documented returns the symbol that a comment is about: the smallest declaration that contains it or has it as doc
-// comment, or "" if it is between declarations.
+// documented returns the symbol that a comment is about: the smallest declaration whose lines or doc comment contain
+// the comment, or "" if it is between declarations.
 func (p *Package) documented(file *File, group *ast.CommentGroup) string {
 	symbol, size := "", 0
 	from, to := p.tree.Line(group.Pos()), p.tree.Line(group.End())
