@@ -44,7 +44,7 @@ func Drain[T any](values <-chan T, describe func(T) string) (texts []string) {
 
 var processors struct {
 	sync.Mutex
-	bubbles int // the bubbles running now
+	bubbles int // the number of running bubbles
 	given   int // GOMAXPROCS before the first bubble
 }
 

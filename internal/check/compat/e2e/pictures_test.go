@@ -15,7 +15,7 @@ import (
 const (
 	root        = "../../../.."
 	filmStory   = "slow-watcher"
-	picturesSum = "pictures.sum" // beside the README's pictures: the hashes of their sources
+	picturesSum = "pictures.sum" // the hashes of the pictures' sources, in docs
 )
 
 // drawn lists the files from which the README's pictures are made.

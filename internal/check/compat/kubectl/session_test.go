@@ -30,8 +30,8 @@ var (
 // patience limits the wait for an expected event.
 const patience = 30 * time.Second
 
-// TestSessions plays every session with today's kubectl and with one given by -kubectl, and two sessions through the
-// lens of another program. With FULL it plays all through the lens, and all with a kubectl of 1.26.
+// TestSessions plays every session with today's kubectl. Without -update and -server, it also plays all sessions with
+// -kubectl's binary, and two through a lens. With FULL, it plays all through a lens, and all with kubectl 1.26, too.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.True(t, err == nil && len(files) != 0, "no sessions: %v", err)

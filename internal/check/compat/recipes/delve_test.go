@@ -33,7 +33,7 @@ const patience = 5 * time.Minute // to build and debug a program without optimiz
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
 	"writes; etcd alone would give up after 7 s")
 
-// everywhere is true in `make full`. The tests then also run slow commands, and stop longer at breakpoints.
+// everywhere is true in `make full`. The tests then also run slow commands, and stop for stay at every breakpoint.
 var everywhere = os.Getenv("FULL") != ""
 
 func root(t *testing.T) string {

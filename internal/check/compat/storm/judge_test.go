@@ -123,8 +123,8 @@ func (v *view) newest() uint64 {
 	return v.rv
 }
 
-// missed searches the view for the acknowledged writes within its spans, and reports each write that the watch did not
-// receive as a fault. It returns the number of writes within the spans.
+// missed searches the view for the acknowledged writes within its spans. It reports as a fault each write that the
+// watch did not receive, and returns the number of writes within the spans.
 func (v *view) missed(written []object) (checked int) {
 	for _, o := range written {
 		if !slices.ContainsFunc(v.spans, func(s span) bool { return s.from < o.rv && o.rv <= s.to }) {
