@@ -232,7 +232,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	}{
 		{14, 17, []uint64{15, 16, 17}},
 		{18, 40, []uint64{19, 20}},
-		{2, 14, []uint64{13, 14}}, // the log has dropped the first of them
+		{2, 14, []uint64{13, 14}}, // the log has dropped the first records
 		{2, 6, nil},
 		{30, 40, nil},
 		{15, 15, nil},

@@ -63,12 +63,12 @@ type noGap struct {
 	watchers map[string]*recipient
 	current  *probe.Record // the dispatch in progress
 	// missed also has an entry for each quiet watcher, whose moments the log lacks. finish skips watchers in missed.
-	missed map[string]*probe.Record // by watcher, an event that did not reach it
+	missed map[string]*probe.Record // by watcher, an event that did not reach the watcher
 }
 
 type recipient struct {
 	key    string
-	served uint64 // seq of the last dispatch that reached it, or of its registration
+	served uint64 // seq of the last dispatch that reached the recipient, or of its registration
 }
 
 func (n *noGap) check(r *probe.Record) string {
@@ -130,7 +130,7 @@ func below(key, of string) bool {
 type closedInputs struct {
 	gone        map[string]uint64 // by watcher, the record at which it stopped
 	began       uint64            // the record at which the newest dispatch began
-	dispatching bool              // whether that dispatch is in progress
+	dispatching bool              // whether the newest dispatch is in progress
 }
 
 func (c *closedInputs) check(r *probe.Record) string {

@@ -24,7 +24,7 @@ const (
 // Verdict is the result of a check.
 type Verdict struct {
 	Solved bool
-	Says   []string // describes the problems in a few lines; without problems, it describes the test
+	Says   []string // a few lines about the problems or, if there are none, about the test
 }
 
 // Check runs the lab's tests in the working copy dir or, for a Predict, compares the answer. It writes a line to

@@ -24,7 +24,7 @@ import (
 // 20,000 bytes.
 type Action struct {
 	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
-	Times  int               `json:"times"` // number of concurrent requests whose answers are ignored; 0: one request
+	Times  int               `json:"times"` // number of concurrent requests whose responses are ignored; 0: one request
 	Later  bool              `json:"later"` // a stream, compared after the last action
 	After  int               `json:"after"` // milliseconds to wait before the request
 	Keep   map[string]string `json:"keep"`  // parts of the answer to save, by name: patterns with one group
@@ -48,7 +48,7 @@ func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem
 	program := exec.CommandContext(ctx, binary, append([]string{"-listen=127.0.0.1:0", "-demo=false", "-flight=off"},
 		l.Flags...)...)
 	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
-	program.WaitDelay = 5 * time.Second // the time after which a program that has not ended is killed
+	program.WaitDelay = 5 * time.Second // an interrupted program is killed after this time
 	stdout, err := program.StdoutPipe()
 	if err == nil {
 		err = program.Start()

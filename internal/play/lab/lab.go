@@ -41,7 +41,7 @@ const (
 // the answer.
 type Lab struct {
 	ID      string   `json:"-"` // "bookmark-lies", the argument of `go run ./cmd/lab start`
-	Chapter string   `json:"-"` // folder of its chapter: "06-cacher"
+	Chapter string   `json:"-"` // folder of the lab's chapter: "06-cacher"
 	Title   string   `json:"title"`
 	Kind    Kind     `json:"kind"`
 	Stars   int      `json:"stars"`   // difficulty, 1 to 3

@@ -195,7 +195,7 @@ func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
 		}
 		return answered == asked
 	})
-	if len(named) > fold.MaxResources || len(named) != maxNamed+1 { // one more: "" is for the others
+	if len(named) > fold.MaxResources || len(named) != maxNamed+1 { // one more: "" is for unnamed resources
 		t.Errorf("the log names %d resources", len(named))
 	}
 }

@@ -46,7 +46,7 @@ type Lens struct {
 	config    Config
 	transport *otherserver.Transport
 
-	mu       sync.Mutex // guards the fields below and their elements; taken before the log's
+	mu       sync.Mutex // guards the fields below and their elements; taken before the log's mutex
 	log      *probe.Log // receives records of requests and watches; nil: none
 	running  map[*request]bool
 	trails   map[string]*trail

@@ -85,7 +85,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		w.trouble.Store(fmt.Sprintf("%s cannot be reached (%v): is kubectl proxy still running? The reflector tries "+
 			"again by itself", r.URL.Host, err))
-	case response.StatusCode != http.StatusOK || query.Has("watch"): // a list clears its problem when it is decoded
+	case response.StatusCode != http.StatusOK || query.Has("watch"): // a list clears the problem later, when decoded
 		w.trouble.Store(w.judge(response.StatusCode))
 	}
 	if err == nil && !query.Has("watch") {

@@ -35,7 +35,7 @@ type Knob struct {
 type row struct {
 	help   string
 	kind   string             // only one command of a kind runs at a time; "": any number
-	whyNot string             // the reason why the knob cannot be turned here; "": it can
+	whyNot string             // the reason why the knob cannot be turned here; "": the knob can be turned
 	check  func(k Knob) error // refuses a wrong target or value
 	turn   turn
 	undo   func(k Knob) Knob // returns the knob that would restore the current state

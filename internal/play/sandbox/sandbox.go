@@ -29,7 +29,7 @@ type Config struct {
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // may hold the world; nil: there is none
 	Demo         bool                            // make gentle traffic for viewers
-	Log          *probe.Log                      // the demo rests after viewers' writes in it; nil: it never rests
+	Log          *probe.Log                      // the demo rests after viewers' writes in this log; nil: no rests
 	MaxTraffic   int                             // the highest rate of traffic, in changes a second; 0: [MaxTraffic]
 	RingCapacity int                             // the server half's setting for every history ring; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: etcd is not ours
@@ -96,7 +96,7 @@ type order struct {
 	over chan error    // sent once, by Run, if the request still waits; unbuffered
 	left chan struct{} // closed by the request when it stops waiting
 
-	err error // set by the command's goroutine before it sends to finished
+	err error // set by the command's goroutine before the goroutine sends to finished
 }
 
 // Receipt is the state of a command when its request returns.
@@ -132,7 +132,7 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.own(ctx)
 	s.jobs.Wait()
 	clients.Wait()
-	s.config.Connections.CloseIdleConnections() // the client half does the same with its own
+	s.config.Connections.CloseIdleConnections() // the client half closes its own connections
 }
 
 // own is the loop of the owner, which is Run. It ends when the session ends and the last command is over.

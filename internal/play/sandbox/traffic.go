@@ -113,7 +113,7 @@ func (t *traffic) flow(ctx context.Context) {
 		now := t.clock.Now()
 		owed = math.Min(owed+float64(rate)*now.Sub(last).Seconds(), trafficBacklog)
 		last = now
-		t.batch <- struct{}{} // settle holds it only for a moment
+		t.batch <- struct{}{} // settle holds the lock only for a moment
 		var writes errgroup.Group
 		writes.SetLimit(trafficWriters)
 		for ; owed >= 1 && t.rate.Load() > 0; owed-- {

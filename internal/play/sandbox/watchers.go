@@ -57,7 +57,7 @@ type WatcherOptions struct {
 // WatcherInfo describes one watcher.
 type WatcherInfo struct {
 	ID        string         `json:"id"`
-	UserAgent string         `json:"userAgent"` // in its requests' headers
+	UserAgent string         `json:"userAgent"` // in the headers of the watcher's requests
 	Options   WatcherOptions `json:"options"`
 	Error     string         `json:"error,omitempty"` // why the watch is not open; "": it is open
 }

@@ -129,7 +129,7 @@ func TestTheDemoRestsWhileAStoryIsTold(t *testing.T) {
 		acts := func(agent, path string) (n int) {
 			r := require.Value(http.NewRequest(http.MethodPost, w.config.Base.String()+path, http.NoBody))(t)
 			r.Header.Set("User-Agent", agent)
-			require.Value(w.config.Connections.Client.Do(r))(t).Body.Close() // the request counts, whatever its answer
+			require.Value(w.config.Connections.Client.Do(r))(t).Body.Close() // the request counts, whatever its status
 			last := w.log.Last()
 			time.Sleep(demoPeriod)
 			synctest.Wait()

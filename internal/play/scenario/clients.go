@@ -115,7 +115,7 @@ func (s *runner) kubelet(i, n int, plain bool) {
 		options.FieldSelector = "spec.nodeName=" + node(i)
 		options.AllowWatchBookmarks = options.AllowWatchBookmarks && !plain
 		if options.TimeoutSeconds != nil {
-			*options.TimeoutSeconds = 600 // instead of a random number: a thousand of those would double the recording
+			*options.TimeoutSeconds = 600 // not random: a thousand random numbers would double the recording
 		}
 	}
 	client := s.Pipeline.Client.NewClient("kubelet", nil)

@@ -168,7 +168,7 @@ type Seen struct {
 // Missing is the error of a story whose record has not come in time.
 type Missing struct {
 	Waited time.Duration
-	Record string // its pattern, in words
+	Record string // the record's pattern, in words
 }
 
 func (m *Missing) Error() string {

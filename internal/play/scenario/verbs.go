@@ -237,7 +237,7 @@ func change(s *runner, a *args) (answer, error) {
 		last = written.fields["rv"]
 	}
 	// The client may get the response before the cache has the event.
-	rv, _ := strconv.ParseUint(last, 10, 64) // it parses, because our own server sent it
+	rv, _ := strconv.ParseUint(last, 10, 64) // cannot fail: our own server sent the number
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
 	_, err := s.await(rest{{Query: taken, words: "RingAppend rv=" + last}}, 0)
 	return answer{value: last}, err

@@ -216,7 +216,7 @@ func (s State) Ready() error {
 	why := s.Members[0].Error // the error that is returned if no member answers
 	for _, m := range s.Members {
 		switch {
-		case m.Full: // every member reports it
+		case m.Full: // every member reports a full database
 			return errFull
 		case m.led:
 			return nil

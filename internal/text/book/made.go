@@ -123,7 +123,7 @@ type Concept struct {
 	Title    string
 	Says     string
 	Sections []string // addresses of sections of the book
-	Before   []string // requests before the exchange: "POST /api/v1/… {…}"; "later …" is sent during it
+	Before   []string // requests before the exchange: "POST /api/v1/… {…}"; "later …" is sent during the exchange
 	Exchange string   // the first line is the request
 }
 

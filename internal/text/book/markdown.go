@@ -170,7 +170,7 @@ func (d *document) label(node, words ast.Node) {
 // ready returns a node of HTML that goldmark writes as it is. It has no words for [document.text].
 func ready(format string, args ...any) *ast.String {
 	node := ast.NewString(fmt.Appendf(nil, format, args...))
-	node.SetCode(true) // goldmark then neither escapes it nor resolves entities
+	node.SetCode(true) // goldmark then neither escapes the text nor resolves entities
 	return node
 }
 
