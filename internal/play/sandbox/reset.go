@@ -170,7 +170,7 @@ func (t *Run) do(ctx context.Context, begun func()) error {
 	}
 	t.sandbox.story = t
 	t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "true"})
-	defer t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "false"})
+	defer t.sandbox.turned(Knob{Name: storyKind, Target: t.id, Value: "false"}) // recording/flight.go reads it
 	begun()
 	defer close(t.ended)
 	stop := context.AfterFunc(ctx, t.cancel)
