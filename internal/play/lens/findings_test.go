@@ -1,7 +1,6 @@
 package lens
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -159,18 +158,6 @@ func relist(p *program, more string) {
 	p.gone(from(version) + more)
 }
 
-// idle returns a lens without clients, and its clock.
-func idle() (*Lens, *clocktesting.FakeClock) {
-	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	return New(Config{Servers: []*url.URL{{Host: "server"}}, Clock: clk}), clk
-}
-
-// asked begins a GET of pods.
-func (l *Lens) asked(ask Ask) *exchange {
-	ask.Client, ask.Method, ask.Resource = "c", cmp.Or(ask.Method, http.MethodGet), "pods"
-	return &exchange{lens: l, request: l.begin(ask, "", "")}
-}
-
 // TestAGoodInformerIsLeftAlone runs our informer while the server answers, while the server refuses every request, and
 // after the server has forgotten the informer's version.
 func TestAGoodInformerIsLeftAlone(t *testing.T) {
@@ -210,16 +197,12 @@ func TestAGoodInformerIsLeftAlone(t *testing.T) {
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
-	l, _ := idle()
-	ask := func(a Ask) {
-		x := l.asked(a)
+	l := New(Config{Servers: []*url.URL{{Host: "server"}}, Clock: clocktesting.NewFakeClock(time.Unix(1000, 0))})
+	for i := range 2 * (maxTrails + 50) {
+		ask := Ask{Client: "c", Method: http.MethodGet, Resource: "pods", Labels: fmt.Sprint("app=", i/2), Watch: true}
+		x := &exchange{lens: l, request: l.begin(ask, "", "")}
 		x.answered(http.StatusOK, nil)
 		x.finish(t.Context())
-	}
-	for i := range maxTrails + 50 {
-		for range 2 {
-			ask(Ask{Labels: fmt.Sprint("app=", i), Watch: true})
-		}
 	}
 	assert.True(t, len(l.trails) <= maxTrails && len(l.running) <= 0 && len(l.said) <= maxFindings,
 		"got %d trails, %d requests, %d findings", len(l.trails), len(l.running), len(l.said))

@@ -183,33 +183,19 @@ func TestAnUpgradedStreamPassesUntouched(t *testing.T) {
 	}
 }
 
-// named starts n servers. Each answers with its number, the body of the request, and whether the Host was its own.
-func named(t *testing.T, n int) (all []*httptest.Server, urls []*url.URL) {
-	t.Helper()
-	for i := range n {
-		each := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			fmt.Fprintf(w, "%d %s %v", i+1, body, "http://"+r.Host == all[i].URL)
-		}))
-		all = append(all, each)
-		parsed := require.Value(url.Parse(each.URL))(t)
-		urls = append(urls, parsed)
-		t.Cleanup(each.Close)
-	}
-	return all, urls
-}
-
 func TestAServerThatDoesNotAnswerIsPassedOverNextTime(t *testing.T) {
-	_, urls := named(t, 1)
+	answers := httptest.NewServer(http.NotFoundHandler())
+	defer answers.Close()
+	there := require.Value(url.Parse(answers.URL))(t)
 	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections; no server answers
 	require.NoError(t, err)
 	defer deaf.Close()
-	transport := otherserver.NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, urls[0]})
+	transport := otherserver.NewTransport([]*url.URL{{Scheme: "http", Host: deaf.Addr().String()}, there})
 	transport.ResponseHeaderTimeout = 50 * time.Millisecond
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	if response, err := client.Post("http://x/", "", strings.NewReader("body")); err == nil ||
-		transport.Server() != urls[0] {
+		transport.Server() != there {
 		t.Errorf("got %v from %s, want no second try of what may have been done", response, transport.Server())
 	}
 	response := require.Value(client.Get("http://x/"))(t)

@@ -44,7 +44,7 @@ const (
 	podsPath    = "/api/v1/namespaces/default/pods"
 )
 
-// inWorld runs body in a bubble. The server there has a pod, a config map and a lease, each named default/a.
+// inWorld runs body in a bubble. The server there has a pod and a config map, each named default/a.
 func inWorld(t *testing.T, body func(w *world)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's clock
@@ -60,7 +60,6 @@ func inWorld(t *testing.T, body func(w *world)) {
 		_, w.client = near.Lines()
 		w.lens.transport.DialContext = far.Client().Transport.(*http.Transport).DialContext
 		for _, each := range [][2]string{
-			{"/apis/coordination.k8s.io/v1/namespaces/default/leases", `"coordination.k8s.io/v1","kind":"Lease"`},
 			{"/api/v1/namespaces/default/configmaps", `"v1","kind":"ConfigMap"`},
 			{podsPath, `"v1","kind":"Pod","spec":{"containers":[{"name":"c","image":"c"}]}`},
 		} {
@@ -126,7 +125,8 @@ func (w *world) age() {
 
 // change changes the pod, as another program would.
 func (w *world) change() {
-	w.direct(http.MethodPatch, podsPath+"/a", w.label())
+	w.writes++
+	w.direct(http.MethodPatch, podsPath+"/a", fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, w.writes))
 }
 
 // fill changes the pod, as another program would, and makes it larger than the connection's buffer.
@@ -134,12 +134,6 @@ func (w *world) fill() {
 	w.direct(http.MethodPatch, podsPath+"/a", fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d%s"}}}`, w.writes,
 		strings.Repeat("x", 30_000)))
 	w.writes++
-}
-
-// label returns a patch that sets a new label.
-func (w *world) label() string {
-	w.writes++
-	return fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, w.writes)
 }
 
 // says returns the lens's findings so far.
@@ -163,38 +157,23 @@ type program struct {
 // as returns a program with this name and resource.
 func (w *world) as(name, resource string) *program { return &program{w, name, resource} }
 
-// send sends a request for all objects, or for the object default/NAME, and returns the response.
-func (p *program) send(method, name, query, body string) *http.Response {
+// send sends a GET of all objects, and returns the response.
+func (p *program) send(query string) *http.Response {
 	p.t.Helper()
-	plural, group, _ := strings.Cut(p.resource, ".")
-	path := "/api/v1/"
-	if group != "" {
-		path = "/apis/" + group + "/v1/"
-	}
-	if name != "" {
-		path, name = path+"namespaces/default/", "/"+name
-	}
-	request := require.Value(http.NewRequestWithContext(p.ctx, method, "http://lens"+path+plural+name+"?"+query,
-		strings.NewReader(body)))(p.t)
+	target := "http://lens/api/v1/" + p.resource + "?" + query
+	request := require.Value(http.NewRequestWithContext(p.ctx, http.MethodGet, target, nil))(p.t)
 	request.Header.Set("User-Agent", p.name)
-	request.Header.Set("Content-Type", contentTypes[method])
-	return require.Value(p.client.Do(request))(p.t)
-}
-
-// do sends a request, and returns the version in the response.
-func (p *program) do(method, name, query, body string, code int) string {
-	p.t.Helper()
-	response := p.send(method, name, query, body)
-	answer := require.Value(io.ReadAll(response.Body))(p.t)
-	require.Equal(p.t, code, response.StatusCode)
-	synctest.Wait() // waits until the lens has seen the end of the response
-	return p.learn(answer)
+	response := require.Value(p.client.Do(request))(p.t)
+	require.Equal(p.t, http.StatusOK, response.StatusCode)
+	return response
 }
 
 // list lists at a version, and returns the list's version.
 func (p *program) list(version string) string {
 	p.t.Helper()
-	got := p.do(http.MethodGet, "", "resourceVersion="+version, "", http.StatusOK)
+	answer := require.Value(io.ReadAll(p.send("resourceVersion=" + version).Body))(p.t)
+	synctest.Wait() // waits until the lens has seen the end of the response
+	got := p.learn(answer)
 	p.old = cmp.Or(p.old, got)
 	return got
 }
@@ -209,8 +188,7 @@ type stream struct {
 // open opens a watch with the query.
 func (p *program) open(query string) *stream {
 	p.t.Helper()
-	response := p.send(http.MethodGet, "", "watch=true&"+query, "")
-	require.Equal(p.t, http.StatusOK, response.StatusCode)
+	response := p.send("watch=true&" + query)
 	synctest.Wait()
 	return &stream{p, response, json.NewDecoder(response.Body)}
 }
