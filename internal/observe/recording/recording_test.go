@@ -35,9 +35,7 @@ func TestWhatIsWrittenIsReadAndLoaded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var file bytes.Buffer
 		written := make(chan error, 1) // sent once by the writer
-		go func() {
-			written <- Write(ctx, log, map[string]string{"fifo": "real"}, &file)
-		}()
+		go func() { written <- Write(ctx, log, map[string]string{"fifo": "real"}, &file) }()
 		synctest.Wait()
 		assert.True(t, Begins(bytes.NewReader(file.Bytes())), "a killed program leaves %q", file.Bytes())
 		p.Event(probe.InputSent, "ADDED", "/registry/pods/default/a", 7, 1, 10)

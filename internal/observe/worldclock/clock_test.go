@@ -63,23 +63,19 @@ func TestAdvancingByAMinuteTicksSixtyTimes(t *testing.T) {
 		ticker := c.NewTicker(time.Second)
 		defer ticker.Stop()
 		var seen []time.Duration
-		stop := make(chan struct{}) // closed by the test
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
+		stop := bubble.Go(t, "test.ticks", func(ctx context.Context) {
 			for {
 				select {
-				case <-stop:
+				case <-ctx.Done():
 					return
 				case at := <-ticker.C():
 					seen = append(seen, at.Sub(began))
 				}
 			}
-		}()
+		})
 		c.Advance(time.Minute)
 		synctest.Wait()
-		close(stop)
-		<-stopped
+		stop()
 		assert.True(t, len(seen) == 60 && seen[0] == time.Second && seen[59] == time.Minute,
 			"got %d ticks: %v", len(seen), seen)
 		assert.Equal(t, time.Minute, c.Since(began), "the world is on")
@@ -141,27 +137,15 @@ func TestWhatIsDueAtOnceFiresWhileTheClockStands(t *testing.T) {
 
 func TestTimeNeverRunsBackwards(t *testing.T) {
 	c := New(time.Now())
-	var readers []chan error
-	stop := make(chan struct{}) // closed by the test
 	for range 2 {
-		failed := make(chan error, 1)
-		readers = append(readers, failed)
-		go func() {
-			defer close(failed)
-			for last := c.Now(); ; {
+		bubble.Go(t, "test.reader", func(ctx context.Context) {
+			forward := true
+			for last := c.Now(); forward && ctx.Err() == nil; {
 				now := c.Now()
-				if now.Before(last) {
-					t.Errorf("from %v back to %v", last, now)
-					return
-				}
+				forward = assert.False(t, now.Before(last), "from %v back to %v", last, now)
 				last = now
-				select {
-				case <-stop:
-					return
-				default:
-				}
 			}
-		}()
+		})
 	}
 	for i := range 2000 {
 		_ = c.SetSpeed([]float64{0.001, 10, 1, 0.3}[i%4])
@@ -169,10 +153,6 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 		if i%100 == 0 {
 			c.Advance(time.Second)
 		}
-	}
-	close(stop)
-	for _, reader := range readers {
-		require.NoError(t, <-reader)
 	}
 }
 
@@ -189,9 +169,7 @@ func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 			ran := time.Duration(float64(reach) * speed)
 			got := c.Since(began)
 			assert.Equal(t, ran, got, "at %v: the first who asks is told that %v have passed, want %v", speed, got, ran)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			go c.Run(ctx)
+			bubble.Go(t, "test.clock", c.Run)
 			got = <-c.Stops()
 			assert.Equal(t, 61*time.Second, got, "at %v: stopped for %v, want 61s", speed, got)
 			wall := time.Now()

@@ -126,8 +126,8 @@ func TestALogIsFollowedUntilTheContainerHasEnded(t *testing.T) {
 			a.bound(running)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			w, begun := newFlushed(), make(chan struct{})
-			w.first = begun
+			begun := make(chan struct{})
+			w := &flushed{httptest.NewRecorder(), begun}
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
@@ -150,8 +150,6 @@ type flushed struct {
 	*httptest.ResponseRecorder
 	first chan struct{} // closed by the first Flush; nothing is sent
 }
-
-func newFlushed() *flushed { return &flushed{ResponseRecorder: httptest.NewRecorder()} }
 
 func (f *flushed) Flush() {
 	if f.first != nil {
