@@ -402,14 +402,12 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		time.Sleep(2 * flowPeriod) // the last sum comes within that time
 		synctest.Wait()
 		frames, sums := page.frames, page.sums
-		if page.records+page.summed != rounds*1000 || page.summed < 60*1000 {
-			t.Errorf("%d records came one by one and %d in sums, want %d together, most of them in sums", page.records,
-				page.summed, rounds*1000)
-		}
-		if page.forced != rounds || page.followed != rounds {
-			t.Errorf("%d evictions and %d records of what is followed came one by one, want %d of each", page.forced,
-				page.followed, rounds)
-		}
+		assert.True(t, page.records+page.summed == rounds*1000 && page.summed >= 60*1000,
+			"%d records came one by one and %d in sums, want %d together, most of them in sums", page.records,
+			page.summed, rounds*1000)
+		assert.True(t, page.forced == rounds && page.followed == rounds,
+			"%d evictions and %d records of what is followed came one by one, want %d of each", page.forced,
+			page.followed, rounds)
 		page.sumsAt = slices.DeleteFunc(page.sumsAt, lately.After)
 		if n := len(page.sumsAt); n < 2 || n > 4 { // the last sum came after the last record
 			t.Errorf("%d sums since a second before the last record, want about three", n)
@@ -428,9 +426,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		_, written, _ := s.ui.pictures.Snapshot(t.Context())
 		server, _ := fold.Read(written)
 		assert.NoDiff(t, server, page.state, "the page's picture is not the server's")
-		for _, problem := range page.problem {
-			t.Error(problem)
-		}
+		assert.EqualSlices(t, nil, page.problem, "problems")
 		s.stop()
 		<-heard
 	})

@@ -406,15 +406,13 @@ func (k *kindTest) run() {
 		"": "b c", "?labelSelector=l%3Db": "b", "?fieldSelector=metadata.name%3Dc": "c", "?resourceVersion=0": "b c",
 		"?limit=1": "b",
 	} {
-		if got := k.names(query); got != want {
-			k.t.Errorf("list %s: got %q, want %q", query, got, want)
-		}
+		got := k.names(query)
+		assert.True(k.t, got == want, "list %s: got %q, want %q", query, got, want)
 	}
 	page := k.object("GET", "?limit=1", "", "", 200)
 	token, _, _ := unstructured.NestedString(page.Object, "metadata", "continue")
-	if got := k.names("?limit=1&continue=" + token); got != "c" {
-		k.t.Errorf("second page: got %s", got)
-	}
+	got := k.names("?limit=1&continue=" + token)
+	assert.True(k.t, got == "c", "second page: got %s", got)
 	table := k.object("GET", "", "accept application/json;as=Table;v=v1;g=meta.k8s.io", "", 200)
 	rows, _, _ := unstructured.NestedSlice(table.Object, "rows")
 	assert.True(k.t, table.GetKind() == "Table" && len(rows) == 2, "table: got %v", table)

@@ -213,9 +213,7 @@ func (p *page) verify(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, complaint := range p.complaints {
-		t.Errorf("on the console: %s", complaint)
-	}
+	assert.EqualSlices(t, nil, p.complaints, "on the console")
 	assert.True(t, len(p.requests) != 0, "the browser made no request: nothing was listened to")
 	for _, request := range p.requests {
 		assert.True(t, loopback(request), "the page asked %s", request)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 )
@@ -148,7 +149,5 @@ func TestFirefoxShowsItToo(t *testing.T) {
 		$("[data-console]").requestSubmit();`)
 	f.until(t, `$text("#console-head").startsWith("HTTP/1.1 201")`)
 	f.until(t, shelved("fox"))
-	for _, complaint := range f.complaints {
-		t.Errorf("on the console: %s", complaint)
-	}
+	assert.EqualSlices(t, nil, f.complaints, "on the console")
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -26,7 +25,6 @@ type world struct {
 	Gates   []any
 	Waiting []any
 	Clock   struct {
-		Now    time.Time
 		Paused bool
 		Next   []any
 	}
@@ -125,20 +123,11 @@ func TestAManualClockMovesTheWholeProgram(t *testing.T) {
 		v.Get(t, "/api/v1/pods", &list)
 		return len(list.Items)
 	}
-	become := func(n int) {
-		t.Helper()
-		program.Eventually(t, patience, func() (bool, string) { return pods() == n, fmt.Sprint(pods()) })
-	}
 	start := v.world(t).Clock
 	require.True(t, start.Paused && len(start.Next) != 0, "clock: %+v", start)
-	had := pods()
-	for had < 3 { // the demo keeps four alive, and may have created one before its clock stopped
-		now := v.world(t).Clock.Now
+	for had := pods(); had < 3; had++ { // the demo keeps four alive, and may have created one before its clock stopped
 		v.command(t, "/viz/clock", `{"advance":"10s"}`)
-		moved := v.world(t).Clock.Now.Sub(now)
-		assert.True(t, moved == 10*time.Second, "the clock moved by %v, want 10s", moved)
-		had++
-		become(had)
+		program.Eventually(t, patience, func() (bool, string) { return pods() == had+1, fmt.Sprint(pods()) })
 	}
 }
 

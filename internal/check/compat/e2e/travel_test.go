@@ -73,9 +73,7 @@ type travel struct {
 // judge fails the test for each fault, for hops under 40 ms, and if too little moved.
 func (s travel) judge(t *testing.T, where string) {
 	t.Helper()
-	for _, wrong := range s.Wrong {
-		t.Errorf("%s: %s", where, wrong)
-	}
+	assert.EqualSlices(t, nil, s.Wrong, where)
 	for _, ms := range s.Hops {
 		assert.True(t, ms >= 40, "%s: a hop took %.0f ms", where, ms)
 	}
