@@ -73,14 +73,13 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 		assert.True(t, state.Cut && state.Stalled, "cut and stalled in a held world, it stands as %+v", state)
 		assert.True(t, slices.Contains(w.Knobs().Rings, RingInfo{"pods", 8, 8}), "the rings: got %+v", w.Knobs().Rings)
 		began := time.Now()
-		if receipt, err := w.Reset(t.Context()); err != nil || !receipt.UnderWay || receipt.ID == 0 {
-			t.Error(receipt, err)
-		}
+		receipt, err := w.Reset(t.Context())
+		assert.True(t, err == nil && receipt.UnderWay && receipt.ID != 0, "the reset: %+v, %v", receipt, err)
 		took := time.Since(began)
 		assert.True(t, took <= heldPeriod, "the reset took %v", took)
 		knobs := w.Knobs()
 		assert.True(t, knobs.Traffic.Rate == 0 && len(knobs.Handlers) == 1, "after the reset: %+v", knobs)
-		_, err := w.Reset(t.Context())
+		_, err = w.Reset(t.Context())
 		assert.True(t, apierrors.IsConflict(err) && strings.Contains(err.Error(), "the reset is under way"),
 			"a second reset: %v", err)
 		w.log.Gate().Release()
@@ -111,17 +110,15 @@ func cutsAWatchThatIsBeingOpened(t *testing.T, answered bool) {
 		go func() { _ = server.Serve(listener) }()
 		defer server.Close()
 		connections := NewConnections(listener.Client(), nil)
-		var got error
-		done := make(chan struct{})
+		ended := make(chan error, 1)
 		go func() {
-			defer close(done)
 			request, _ := http.NewRequest(http.MethodGet, "http://pipe/api/v1/pods?watch=true", nil)
 			request.Header.Set("User-Agent", "a")
 			response, err := connections.Client.Do(request)
 			if err == nil {
 				response.Body.Close()
 			}
-			got = err
+			ended <- err
 		}()
 		<-asked
 		assert.True(t, connections.of("a").UserAgent != "" && len(connections.list()) == 0,
@@ -132,7 +129,7 @@ func cutsAWatchThatIsBeingOpened(t *testing.T, answered bool) {
 			synctest.Wait()
 		}
 		connections.turn(Knob{"line.cut", "a", "true"})
-		<-done
+		got := <-ended
 		assert.True(t, errors.Is(got, errCut), "got %v, want %v", got, errCut)
 		list := connections.list()
 		assert.True(t, len(list) == 1 && list[0].Cut && list[0].Streams == 0, "afterwards: %+v", list)
@@ -181,10 +178,7 @@ func TestAResetIsNotDisturbedByOtherDeletions(t *testing.T) {
 		w.createAll(t, letters(40))
 		w.log.Gate().Close(probe.Query{Station: probe.Etcd, Resource: "pods"})
 		resetting := make(chan error, 1)
-		go func() {
-			_, err := w.Reset(t.Context())
-			resetting <- err
-		}()
+		go func() { resetting <- assert.ErrorOf(w.Reset(t.Context())) }()
 		synctest.Wait() // the gate holds the first deletions at their commit
 		w.log.Gate().Release()
 		// Both the reset and the test delete pods. Either may meet a conflict; the gate holds neither of them.
