@@ -88,6 +88,7 @@ export class Spacetime {
     mark(this.root, "blank", true);
     say(part(this.root, ".about"), why);
     put(this.root, "aria-label", `Space-time view: ${why}.`);
+    put(this.root, "data-cursor", 0);
   }
 
   // paint draws a trace with at least one column.
@@ -104,6 +105,7 @@ export class Spacetime {
     };
     for (const [name, list] of Object.entries(parts)) part(root, `.${name}`).replaceChildren(...list);
     mark(root, "blank", false);
+    put(root, "data-cursor", columns.at(-1)?.r.seq ?? 0);
     const took = milliseconds((columns.at(-1)?.r.t ?? 0) - columns[0].r.t);
     const records = counted(columns.length, "record");
     say(part(root, ".about"), `${records} in ${took}, one column each, not to scale`);

@@ -58,6 +58,7 @@ function showCells(scene, ring, now) {
     const followed = (cell?.rv && scene.followed(cell) ? " followed" : "")
       + (cell?.rv && scene.story?.now.sent.has(cell.rv) ? " sent" : "");
     put(cells[i], "class", `cell${look}`.trim() + (i === newest ? " newest" : "") + followed);
+    put(cells[i], "data-pos", cell?.pos ?? "");
   });
   showVersions(scene, ring);
 }

@@ -155,6 +155,7 @@ export class Scene {
     this.read = null;
     this.changed(state, resource);
     put(document.body, "data-seq", state.seq);
+    put(document.body, "data-lost", state.lost);
     for (const [name, el] of this.stations) mark(el, "shut", this.shuts(name));
     if (!res) return;
     showServer(this, res, state);

@@ -168,6 +168,7 @@ export class StoryView {
       put(el, "data-cast", member.name);
       put(el, "transform", `translate(0 ${(lane.room - 1 - i) * lane.height})`);
       mark(el, "alarm", member.alarm);
+      mark(el, "bare", !member.subject);
       drawFlag(el, member);
     });
     this.drawGhost(members.find(({ other }) => other));

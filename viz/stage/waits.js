@@ -60,6 +60,7 @@ export class Waits {
     const held = new Set(waits.map((w) => this.pipeOf(w)).filter((pipe) => pipe !== null));
     for (const pipe of this.marked.union(held)) mark(pipe, "blocked", held.has(pipe));
     this.marked = held;
+    put(document.body, "data-blocked", waits.length);
   }
 
   // showRole shows the wait of a glyph's goroutine. A wait's lane lists the goroutines that may wait at its point.
