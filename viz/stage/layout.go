@@ -179,6 +179,7 @@ var spots = map[string][2]float64{
 	"reflector.of": {1081, 372}, "reflector.state": {1081, 392}, "reflect.role": {1081, 411},
 	"reflector.seen": {1081, 484}, "stream.post": {1012, 512}, "reflector.rv": {1081, 504},
 	"fifo.order": {938, 382}, "process.role": {938, 405}, "fifo.lock": {968, 330}, "fifo.high": {938, 500},
+	"fifo.left": {938, 519}, "fifo.out": {938, 533},
 	"processor.each": {690, 382},
 	"listener.more":  {342, 534},
 	"workqueue.more": {44, 534},

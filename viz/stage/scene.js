@@ -359,7 +359,11 @@ function showFIFO(scene, reflector) {
   scene.text("fifo.order", grouped ? "deltas, by object" : "deltas, in order");
   const fifo = reflector?.queues.fifo;
   showPipe(scene, scene.queues.get("fifo"), fifo, 0);
-  scene.text("fifo.high", fifo?.high ? `most: ${fifo.high}` : "");
+  const out = (queue && scene.story?.now.popped.get(scene.informer)) || [];
+  scene.text("fifo.high", fifo?.high && out.length === 0 ? `most: ${fifo.high}` : "");
+  scene.text("fifo.left", out.length > 0 ? `${kind} gave` : "");
+  const last = out.slice(-8).join(" ");
+  scene.text("fifo.out", last, last.length > 18 ? 112 : 0);
 }
 
 /** @type {{ [point: string]: string }} */
