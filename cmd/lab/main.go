@@ -7,7 +7,7 @@
 //	go run ./cmd/lab solution ID         prints the repair as a diff, or the answer of a "predict it" lab
 //	go run ./cmd/lab path start [DIR]    writes the path's working copy, by default .lab/path; run the rest in it
 //	go run ./cmd/lab path status         prints a row for each step
-//	go run ./cmd/lab path next [N]       prints what to build in step N or the next open one, and what fails without it
+//	go run ./cmd/lab path next [N]       prints what to build in step N or the next open one, and what fails
 //	go run ./cmd/lab path check [N]      reports whether step N holds, or whether all steps do
 //	go run ./cmd/lab path show N         prints your code and then ours
 //	go run ./cmd/lab path pass N         replaces your code with ours

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	corev1 "k8s.io/api/core/v1"
 
+	"listwatch/internal/check/assert"
 	"listwatch/internal/check/compat/program"
 	"listwatch/internal/check/require"
 )
