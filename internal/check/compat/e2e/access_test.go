@@ -189,7 +189,8 @@ func (p *page) opensPanels(t *testing.T) {
 		p.inEveryTheme(t, func(theme string) { p.standsOut(t, each.panel+" in "+theme, each.panel+" *", each.texts) })
 		p.run(t, `window.walked = new Set()`)
 		missed := `[...$(%q).querySelectorAll("button, select, input, a[href], [tabindex='0']")]
-			.filter((el) => !el.disabled && el.checkVisibility({ checkVisibilityCSS: true }) && !walked.has(el))
+			.filter((el) => !el.disabled && el.checkVisibility({ checkVisibilityCSS: true }))
+			.filter((el) => !walked.has(el.id || el))
 			.filter((el) => el.type !== "radio" || !$("input[name=" + el.name + "]:checked"))
 			.map((el) => el.outerHTML.slice(0, 100))`
 		for range 13 { // usually fewer rounds reach every control
@@ -215,7 +216,7 @@ func (p *page) tabs(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		p.press(t, kb.Tab)
-		p.run(t, `walked.add(document.activeElement)`)
+		p.run(t, `walked.add(document.activeElement).add(document.activeElement.id || document.activeElement)`)
 	}
 }
 
@@ -227,7 +228,7 @@ func (p *page) walksByKeyboard(t *testing.T) {
 		.filter((el) => !el.disabled && !el.closest("dialog, [hidden], #banner") && !walked.has(el))
 		.filter((el) => el.checkVisibility({ checkVisibilityCSS: true }))
 		.map((el) => el.outerHTML.slice(0, 100))`) // the first walk may have missed elements that appeared meanwhile
-	order := evaluate[string](t, p, `[...walked].map((el) => el.dataset.station).filter(Boolean).join(" ")`)
+	order := evaluate[string](t, p, `[...walked].map((el) => el.dataset?.station).filter(Boolean).join(" ")`)
 	if want := "http etcd etcd3 reflector ring store"; !strings.Contains(order, want) {
 		t.Errorf("Tab walks the stations as %q, want them in the order of the path", order)
 	}
