@@ -54,10 +54,16 @@ type document struct {
 var renamed = map[string]string{
 	"a-deleted-object-is-back":                 "a-deleted-object-is-there-again",
 	"a-new-handler":                            "a-handler-comes",
+	"again-after-a-failure":                    "again",
 	"errors-name-keys-statuses-name-resources": "errors-speak-of-keys-statuses-speak-of-resources",
+	"following-a-watch":                        "following",
+	"how-a-watch-ends":                         "ending",
+	"how-long-a-watch-stays-open":              "how-long",
+	"later-requeue-after-a-delay":              "later",
 	"my-controller-misses-its-own-write":       "my-controller-reads-its-own-write",
 	"several-servers-and-your-own-write":       "several-servers-and-ones-own-write",
 	"wait-for-your-own-write":                  "wait-for-ones-own-write",
+	"waiting-for-the-sync":                     "waiting",
 	"what-else-upstream-does":                  "what-upstream-does-more",
 }
 
