@@ -127,8 +127,13 @@ func (s *site) leaves() map[string]string {
 
 // get requests an address from the program.
 func (s *site) get(address string) []byte {
+	request, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
+	if err != nil {
+		s.note(err)
+		return nil
+	}
 	answer := httptest.NewRecorder()
-	s.program.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost"+address, nil))
+	s.program.ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
 		s.note(fmt.Errorf("GET %s: %d", address, answer.Code))
 	}
