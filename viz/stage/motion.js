@@ -190,7 +190,7 @@ export class Motion {
       (wells || !each.well) && meet(box, each.box));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {
       const leads = own.leads(m);
-      const by = own.theirs.get(m.change)?.replace(/^listwatch-/, " · ") ?? "";
+      const by = own.theirs.get(m.change)?.replace(/^(listwatch-)?/, " · ") ?? "";
       const called = { ...m, label: bare(m) ? "" : m.label + by, followed: m.followed || leads,
         pale: Boolean(own.first) && (!leads || this.theirs(m)) };
       if (!reads) return [brush.pill(called, at)];

@@ -263,8 +263,11 @@ function showVisitor({ root, story, places: { watchers } }, agent) {
   const lane = [...watchers.lanes.values()].some(({ subject, index }) =>
     nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // evicted
   const name = part(el, ".name");
-  if (agent && !lane) say(name, cut(/^(kubectl|browser)$/.test(agent) ? `your ${agent}` : agent, 18));
-  mark(el, "mine", name.textContent?.startsWith("your ") ?? false);
+  if (agent && !lane) {
+    const yours = /^(kubectl|browser)$/.test(agent);
+    say(name, cut(yours ? `your ${agent}` : agent, 18));
+    mark(el, "mine", yours);
+  }
   put(el, "visibility", story || !name.textContent ? "hidden" : "visible");
 }
 
