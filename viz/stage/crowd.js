@@ -106,11 +106,11 @@ export function showCrowd(scene, res) {
 
 /** @param {Scene} scene @param {HTMLElement} el @param {boolean} visible @param {string} more a story's words */
 function tell(scene, el, visible, more) {
-  const { n, full, closed, waiting } = scene.crowd;
+  const { n, dots, full, closed, waiting } = scene.crowd;
   const parts = [closed && `${closed} closed`, full && `${full} full`, waiting && `${waiting} wait`].filter(Boolean);
   if (n > most) parts.push(`${most} drawn`);
   const others = full || closed ? "go on, ≤ 0.1 s late" : "keep up";
-  const all = parts.length > 0 ? `${parts.join(", ")} · ${n - full - waiting} ${others}` : "";
+  const all = parts.length > 0 ? `${parts.join(", ")} · ${dots.length - full - closed - waiting} ${others}` : "";
   const words = more || all || `${counted(n, "client")}: all keep up`;
   scene.text("crowd.says", visible ? words : "", words.length > 28 ? 190 : 0);
   label(el, words);

@@ -162,7 +162,7 @@ var points = [...]Info{
 		Says:    "{blocked watcher} had no room; the dispatcher may wait up to {budget} ms."},
 	{Name: "DispatchFinished", Station: Dispatch, Op: Mark, Lane: "cacher.dispatchEvents", Locked: true,
 		Fact:  "every recipient has the event or has been stopped; deferred stops were carried out",
-		Plain: "Each cacheWatcher has {rv}, or is being closed.",
+		Plain: "Each cacheWatcher that {rv} concerns has it, or is being closed.",
 		Says:  "The dispatcher is done with {rv}: each watcher it picked has the event, or is being closed."},
 	{Name: "WatcherAdded", Station: Watcher, Op: Open, Opens: "watcher", Args: "capacity", Locked: true,
 		Texts: "prefix labels fields",
