@@ -98,10 +98,10 @@ func chapterIsReadBesideItsStage(t *testing.T, v *viz, p *page) {
 	p.click(t, "#mini .back")
 	settled("back", func(m mini) bool { return m.Step == before.Step })
 	lights(t, p, "input", "incoming")
-	link := evaluate[string](t, p, `$("#mini .whole").getAttribute("href")`)
-	p.do(t, chromedp.Navigate(v.URL+link))
-	p.stands(t, "the whole stage at "+link, func(m moment) bool {
-		return m.Mode == "replay" && fmt.Sprint(m.Seq) == before.Seq && !strings.Contains(m.Banner, "not shown here")
+	link := evaluate[[2]string](t, p, `[$("#mini .whole").getAttribute("href"), `+readMini+`.Seq]`)
+	p.do(t, chromedp.Navigate(v.URL+link[0]))
+	p.stands(t, "the whole stage at "+link[0], func(m moment) bool {
+		return m.Mode == "replay" && fmt.Sprint(m.Seq) == link[1] && !strings.Contains(m.Banner, "not shown here")
 	})
 }
 
@@ -275,8 +275,7 @@ func chapterListsItsMoments(t *testing.T, v *viz, p *page) {
 	assert.True(t, shown, "without script no moments are listed, or there are buttons that do nothing")
 }
 
-// chapterIsPrinted prints a chapter: black on white on any screen, the moments as a list, no controls, and nothing
-// beyond the edge.
+// chapterIsPrinted expects black on white, the moments as a list, no controls, and nothing beyond the paper's edge.
 func chapterIsPrinted(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.settled(t, "the mini-stage is not there yet", func(mini) bool { return true })

@@ -19,8 +19,8 @@ const early = `$$(".station:not(.reached)").map((el) => el.querySelector(".title
 	.filter((el) => el.checkVisibility({ visibilityProperty: true })).map((el) => el.textContent)`
 
 // TestTheTourLeadsOneChangeByKeyboard walks through the whole tour, which a running program plays. The stage must name
-// no station before its beat. internal/play tests that the demo pauses during the tour and that the program undoes the
-// tour's changes.
+// no station before its beat. On a busy machine a client may be evicted; the recording is told then. internal/play
+// tests that the demo pauses during the tour and that the program undoes the tour's changes.
 func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -36,7 +36,8 @@ func TestTheTourLeadsOneChangeByKeyboard(t *testing.T) {
 		at := p.rests(t, beat, "rests")
 		assert.True(t, at.Story == "tour" && at.Beats == "12" && len(at.Found) == 0, "beat %d: %+v", beat, at)
 		p.none(t, fmt.Sprintf("beat %d: named too early", beat), early)
-		p.is(t, "from the machine's run, just now", "what the tour is told from", `$text("#story-state")`)
+		p.none(t, "what the tour is told from", `[$text("#story-state")].filter((text) =>
+			!/^from (the machine's run, just now$|a recording\. The machine's run does not show )/.test(text))`)
 		p.press(t, kb.ArrowRight)
 	}
 	p.is(t, "right", "the guess", `$("#story section[data-beat='6']").dataset.verdict`)
