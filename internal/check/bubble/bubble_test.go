@@ -44,6 +44,19 @@ func TestGoroutinesReadExpiredTimersAtOnce(t *testing.T) {
 	assert.Equal(t, before, runtime.GOMAXPROCS(0), "processors after the bubbles")
 }
 
+func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	t.Run("bubbles", func(t *testing.T) {
+		for range 4 {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				bubble.Test(t, func(*testing.T) { time.Sleep(time.Hour) })
+			})
+		}
+	})
+	assert.Equal(t, before, runtime.GOMAXPROCS(0), "processors after the bubbles")
+}
+
 // failing is an environment variable. If it is set, the test fails in its bubble.
 const failing = "BUBBLE_TEST_FAILS"
 

@@ -84,8 +84,8 @@ func (p *page) shoot(t *testing.T, file string) {
 }
 
 // TestTheMachinesFontsDoNotMatter shows a chapter and a moment in a second browser, whose only system font is a bold
-// monospaced one. Each text must have the same place and size as in the first browser. A browser without any font does
-// not start.
+// monospaced one. Each text must have the same place and size as in the first browser, and the stage the same pixels. A
+// browser without any font does not start.
 func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -111,7 +111,7 @@ func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 		return [el.tagName, el.textContent.slice(0, 30), x, y, width, height].join(" ");
 	}))`
 	var texts [2][]string
-
+	var seen [2]image.Image
 	for i, browser := range []context.Context{rich, poor} {
 		p := openPageOf(t, browser, "about:blank")
 		p.do(t, look{"", 1024, 800, "light", "reduce"}.wear(1), chromedp.Navigate(v.URL+"/book/10-deltafifo"))
@@ -121,7 +121,25 @@ func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 		p.run(t, `await listwatch.player.seek(150)`)
 		p.rest(t)
 		texts[i] = append(texts[i], evaluate[[]string](t, p, places)...)
+		seen[i] = p.see(t)
 	}
 	assert.True(t, len(texts[0]) > 300, "%d texts", len(texts[0]))
 	assert.EqualSlices(t, texts[0], texts[1], "places of texts")
+	assert.True(t, alike(seen[0], seen[1]), "the stage is another picture")
+}
+
+// alike reports whether two pictures have the same pixels. Two browsers may round a channel in different ways.
+func alike(one, other image.Image) bool {
+	const level = 0x101 // one of 255, of 65,535
+	near := func(a, b uint32) bool { return max(a, b)-min(a, b) <= level }
+	for y := range one.Bounds().Dy() {
+		for x := range one.Bounds().Dx() {
+			r, g, b, _ := one.At(x, y).RGBA()
+			r2, g2, b2, _ := other.At(x, y).RGBA()
+			if !near(r, r2) || !near(g, g2) || !near(b, b2) {
+				return false
+			}
+		}
+	}
+	return one.Bounds() == other.Bounds()
 }
