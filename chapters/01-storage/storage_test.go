@@ -295,8 +295,7 @@ func TestDecodeContinueRefusesWhatItDidNotMake(t *testing.T) {
 	assert.True(t, err != nil, "no base64: got no error")
 }
 
-// FuzzDecodeContinue: whatever a client sends, the key lies under the prefix, and a token made from the answer gives
-// the answer again.
+// FuzzDecodeContinue checks that the key lies under the prefix, and that a token of the answer gives the same answer.
 func FuzzDecodeContinue(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"default/a\u0000"}`,

@@ -30,8 +30,7 @@ func start(t *testing.T, s *Store, opts storage.ListOptions) trace {
 	return trace{w}
 }
 
-// next returns what has been delivered until nothing moves any more; "closed" at the end of the channel. It must
-// be called in a bubble.
+// next returns the events so far once nothing moves in the bubble; "closed" at the end of the channel.
 func (w trace) next() []string { return bubble.Drain(w.ResultChan(), line) }
 
 func (w trace) want(t *testing.T, want ...string) {

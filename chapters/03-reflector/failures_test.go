@@ -41,8 +41,7 @@ func tooLarge() *apierrors.StatusError {
 // opens are answers to the first requests for a watch.
 type opens []func(metav1.ListOptions) (watch.Interface, error)
 
-// Every round begins with a list at 5; the first watch ends as the row says. want is what is asked of the server
-// within the first 5 s.
+// Each round begins with a list at 5; then the watch ends as the row has it. want lists the requests of the first 5 s.
 func TestHowAWatchEndsDecidesWhatIsAskedNext(t *testing.T) {
 	const opening = "0s list rv=0 limit=500\n0s watch rv=5\n"
 	const relist = "800ms list rv=5 limit=0\n800ms watch rv=5"

@@ -123,8 +123,7 @@ func count(n node, seen map[uintptr]bool) {
 	}
 }
 
-// The drawing of who may resume, once for each of six capacities: each version is asked for, and the answer is what is
-// drawn.
+// The drawing of who may resume, for six capacities: it shows the answer for each version.
 func TestTheDrawingOfWhoMayResumeIsOfThisRing(t *testing.T) {
 	d := chapterdrawing.New("who-may-resume.svg", 252)
 	for capacity := 1; capacity <= 6; capacity++ {

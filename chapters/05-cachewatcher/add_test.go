@@ -103,8 +103,7 @@ func TestADrainThatNobodyReadsEndsWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-// The interval prepares a bookmark of its own, or is ended by the dispatcher's first, which may say no more than the
-// interval did.
+// The interval prepares its own bookmark, unless the dispatcher's first ends it, whose version is never newer.
 func TestExactlyOneBookmarkEndsTheInitialEvents(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -259,8 +259,7 @@ func TestTheEndOfTheContextEndsTheWatch(t *testing.T) {
 	})
 }
 
-// TestWhatIsDeliveredIsAPrefix stops a watcher with ninety events in its interval and more in input, while its client
-// reads.
+// TestWhatIsDeliveredIsAPrefix stops a watcher with ninety events ahead of it while its client reads.
 func TestWhatIsDeliveredIsAPrefix(t *testing.T) {
 	for range 500 {
 		bubble.Test(t, func(t *testing.T) {

@@ -26,8 +26,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// stuck begins a watch that no client reads, and fills it up: 10 events in result, one in the watcher's hand, 10 in
-// input.
+// stuck begins a watch that no client reads, and fills it: 10 events in result, one in process, 10 in input.
 func (f *fixture) stuck(rv string) watch.Interface {
 	w := f.watch("", everything(rv))
 	for range 21 {

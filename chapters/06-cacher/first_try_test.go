@@ -84,8 +84,7 @@ func Example_queueWithoutALimit() {
 	// Output: after 1h0m0s 36000 events wait, in 35 MB
 }
 
-// TestTheCacherKeepsWhatEachTryBroke puts the Cacher into the tries' place: a laptop that does not read, and a desk
-// that does.
+// TestTheCacherKeepsWhatEachTryBroke serves a laptop that does not read, and a desk that does, from a Cacher.
 func TestTheCacherKeepsWhatEachTryBroke(t *testing.T) {
 	const events = 24 // two more than a watcher holds, and one that it has no room for
 	run(t, nil, func(f *fixture) {

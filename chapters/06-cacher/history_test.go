@@ -25,9 +25,8 @@ type view struct {
 	Wants func(key, state string) bool // selects objects
 }
 
-// saw is what a watcher sees of one version. State is the state of its object: for a deletion, the last one that
-// matched.
-type saw struct {
+// delivered is a watcher's event of one version. The State of a deletion is the object's last state that matched.
+type delivered struct {
 	Type, Key string
 	RV        uint64
 	State     string
@@ -49,17 +48,17 @@ func (h history) newest(key string) string {
 }
 
 // events returns the events for a watcher that lives to the end.
-func (h history) events(v view) (events []saw) {
+func (h history) events(v view) (events []delivered) {
 	for _, each := range h {
 		before, now := v.matches(each.Key, each.Old), v.matches(each.Key, each.New)
 		switch {
 		case each.RV <= v.From || !before && !now:
 		case !before:
-			events = append(events, saw{"ADDED", each.Key, each.RV, each.New})
+			events = append(events, delivered{"ADDED", each.Key, each.RV, each.New})
 		case now:
-			events = append(events, saw{"MODIFIED", each.Key, each.RV, each.New})
+			events = append(events, delivered{"MODIFIED", each.Key, each.RV, each.New})
 		default:
-			events = append(events, saw{"DELETED", each.Key, each.RV, each.Old})
+			events = append(events, delivered{"DELETED", each.Key, each.RV, each.Old})
 		}
 	}
 	return events
@@ -69,7 +68,7 @@ func (v view) matches(key, state string) bool { return state != "" && v.Wants(ke
 
 // state returns the objects of a list at rv, which are also the initial events of a watch that begins at rv: the
 // objects that match, ordered by key, each with the version of its last write. It ignores the view's From.
-func (h history) state(v view, rv uint64) (state []saw) {
+func (h history) state(v view, rv uint64) (state []delivered) {
 	newest := map[string]version{}
 	for _, each := range h {
 		if each.RV <= rv {
@@ -78,7 +77,7 @@ func (h history) state(v view, rv uint64) (state []saw) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(newest)) {
 		if each := newest[key]; v.matches(key, each.New) {
-			state = append(state, saw{"ADDED", key, each.RV, each.New})
+			state = append(state, delivered{"ADDED", key, each.RV, each.New})
 		}
 	}
 	return state
@@ -86,7 +85,7 @@ func (h history) state(v view, rv uint64) (state []saw) {
 
 // check returns a sentence about the first fault of a watcher's events, or "". A watcher that has ended may have seen
 // only the first of the events.
-func (h history) check(v view, seen []saw, ended bool) string {
+func (h history) check(v view, seen []delivered, ended bool) string {
 	want := h.events(v)
 	if len(seen) > len(want) || !slices.Equal(seen, want[:len(seen)]) || !ended && len(seen) < len(want) {
 		return fmt.Sprintf("from %d, ended %v: saw\n %v\nwant, or a prefix if ended,\n %v", v.From, ended, seen, want)

@@ -161,8 +161,7 @@ func (f *fixture) open(h *history, s *subject) {
 	s.w = w
 }
 
-// resume does what a client does whose stream has ended: it asks again, from the version it has reached, or from the
-// beginning if it has none.
+// resume watches again, as a client does, from the version that was reached, or from the beginning if there is none.
 func (f *fixture) resume(h *history, s *subject) []*subject {
 	s.read(1 << 20)
 	if !s.closed || s.gone != nil {
@@ -230,10 +229,10 @@ type subject struct {
 	closed bool
 	gone   error // refused with 410 or 504: what it missed it will list
 
-	initial bool   // it asked for the state first
-	state   []saw  // the initial events that it was sent
-	end     uint64 // the version at which that was, 0 while its end has not come
-	seen    []saw  // the events after them
+	initial bool        // it asked for the state first
+	state   []delivered // the initial events that it was sent
+	end     uint64      // the version at which that was, 0 while its end has not come
+	seen    []delivered // the events after them
 }
 
 // read takes up to n events. Bookmarks but for the one that ends the initial events are left to the rules.
@@ -273,13 +272,13 @@ func (s *subject) note(event watch.Event) {
 }
 
 // look returns what can be seen of a pod.
-func look(typ string, object runtime.Object) saw {
+func look(typ string, object runtime.Object) delivered {
 	if cacheable, ok := object.(runtime.CacheableObject); ok {
 		object = cacheable.GetObject()
 	}
 	p := object.(*corev1.Pod)
 	rv := must(strconv.ParseUint(p.ResourceVersion, 10, 64))
-	return saw{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
+	return delivered{Type: typ, Key: p.Namespace + "/" + p.Name, RV: rv,
 		State: "app=" + p.Labels["app"] + " node=" + p.Spec.NodeName}
 }
 
@@ -308,7 +307,7 @@ func (s *subject) check(h *history) string {
 }
 
 // wrongState returns what is wrong with a state that is said to be that at rv, "" if nothing is.
-func wrongState(h *history, q question, state []saw, rv uint64) string {
+func wrongState(h *history, q question, state []delivered, rv uint64) string {
 	if rv < q.least {
 		return fmt.Sprintf("%s, at %d or later: was given the state at %d", q.text, q.least, rv)
 	}
@@ -334,7 +333,7 @@ func (f *fixture) readList(h *history, s step) string {
 	case 3: // the newest, in pages
 		q.least, q.asks.Predicate.Limit = recent(h, 0), int64(1+s.A%3)
 	}
-	var found []saw
+	var found []delivered
 	var rv uint64
 	for page := 0; ; page++ {
 		list := &corev1.PodList{}

@@ -71,8 +71,7 @@ func TestLosingTheHistoryEndsEveryWatchAndBeginsAnotherGeneration(t *testing.T) 
 	})
 }
 
-// A watch that was accepted in one generation and is about to be registered in the next would miss what happened in
-// between.
+// A watch accepted in one generation and registered in the next would miss the events between the two.
 func TestAWatchThatMeetsANewGenerationEndsAtOnce(t *testing.T) {
 	for name, interrupt := range map[string]func(f *fixture){
 		"not ready":       func(f *fixture) { f.ready.setError(nil) },

@@ -41,8 +41,7 @@ func (c countedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// get asks a handler over HTTP, and calls read for each line as it arrives. It returns how often the server has
-// written.
+// get sends a request to a handler, calls read for each line, and returns how often the server has written.
 func get(handler http.HandlerFunc, read func(line string)) (writes int64) {
 	network := &counted{Listener: pipenet.Listen()}
 	server, client := &http.Server{Handler: handler}, network.Client()

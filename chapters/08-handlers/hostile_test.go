@@ -35,8 +35,7 @@ func TestANamespaceThatClimbsIsABadRequest(t *testing.T) {
 	}
 }
 
-// raw sends bytes over a connection of their own and returns what comes back until the server closes it, or for a
-// minute.
+// raw sends bytes over a new connection, and returns all that comes within a minute or until the server closes it.
 func raw(t *testing.T, client *http.Client, text string) string {
 	t.Helper()
 	conn := require.Value(client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "api"))(t)

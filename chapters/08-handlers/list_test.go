@@ -214,8 +214,7 @@ func request(t *testing.T, target string) *http.Request {
 	return require.Value(http.NewRequestWithContext(ctx, "GET", target, nil))(t)
 }
 
-// TestACommitNamesItsRequest: the record of a commit says which request asked for it, so that a viewer's own changes
-// are known.
+// TestACommitNamesItsRequest requires the request in the record of a commit: so the page knows the viewer's changes.
 func TestACommitNamesItsRequest(t *testing.T) {
 	a := newAPI(t)
 	a.Do("POST", podsPath, podA, "User-Agent", "kubectl/v1.35")

@@ -87,8 +87,7 @@ func isLocked(f *commonFIFO) bool {
 	return true
 }
 
-// The drawing of a relist: what each queue makes of the same list, who reads the consumer's store, and when the queue
-// is locked.
+// The drawing of a relist: what each queue makes of a list, who reads the store, and when the queue is locked.
 func TestTheDrawingOfARelistIsOfTheseQueues(t *testing.T) {
 	d := chapterdrawing.New("relist.svg", 354)
 	d.Text(16, 22, "soft", "The store has a, b and c; the list has a, c and d. Who compares, under which lock?")

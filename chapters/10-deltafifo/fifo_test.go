@@ -198,8 +198,7 @@ func consume(t *testing.T, pop func()) {
 	new(routine.Group).Go(t.Context(), "informer.Run", func(context.Context) { pop() })
 }
 
-// A goroutine blocked on a sync.Mutex is not durably blocked in a bubble, so this runs outside of one and looks at
-// the lock itself.
+// This runs outside a bubble, which does not count a goroutine at a sync.Mutex as blocked, and looks at the lock.
 func TestWritersAreLetInDuringProcessingWhileFewerThanTwoBatchesWait(t *testing.T) {
 	for _, tc := range []struct {
 		waiting int

@@ -248,8 +248,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// A gate that holds the one who distributes, and with it the lock of a DeltaFIFO, must not hold those who want to see
-// it.
+// A gate that holds the distributor, and with it a DeltaFIFO's lock, must not hold who looks at the queue.
 func TestSnapshotDoesNotWaitForADistribution(t *testing.T) {
 	variants(t, func(t *testing.T, b *bench) {
 		b.run()

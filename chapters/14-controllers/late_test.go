@@ -186,8 +186,7 @@ func TestAKubeletEndsThePodItStoppedAndNoOther(t *testing.T) {
 	})
 }
 
-// TestASchedulerCountsBeforeItDecides: the one pod that waits comes first in its list, and behind it all those that
-// fill node1.
+// TestASchedulerCountsBeforeItDecides lists the one waiting pod first, before the pods that fill node1.
 func TestASchedulerCountsBeforeItDecides(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create("a", nil)
@@ -319,8 +318,7 @@ func TestAPodThatFitsNowhereWaitsForANode(t *testing.T) {
 	}
 }
 
-// TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed: a tombstone has a key, and perhaps an old state of the pod or
-// none.
+// TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed gets tombstones with an old state of the pod, and without.
 func TestASchedulerFreesThePlaceOfAPodWhoseDeletionItMissed(t *testing.T) {
 	s := &Scheduler{cache: cacheOf("node1", "node2")}
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }

@@ -40,8 +40,7 @@ func (w *replicas) list(resourceVersion string) int {
 	return found
 }
 
-// looks looks twice, as the first write of the status brings the key back, and returns how many pods there are when the
-// informer has shown all.
+// looks reconciles twice, because the first status write adds the key again, and returns the pods in the informer.
 func (w *replicas) looks(look func()) (pods int64) {
 	look()
 	time.Sleep(request)

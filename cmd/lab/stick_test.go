@@ -48,8 +48,7 @@ func (d *desk) types(t *testing.T, command, input string, enough ...string) (sai
 	return out.text.String(), err
 }
 
-// output keeps the output of a command. Only a goroutine of package exec writes to it. It stops a command that has
-// printed enough.
+// output keeps a command's output, which only a goroutine of package exec writes, and stops one that prints too much.
 type output struct {
 	text   bytes.Buffer
 	enough string

@@ -32,8 +32,7 @@ func TestTheMachineBringsTheLicencesOfAllThatItIsMadeOf(t *testing.T) {
 	assert.False(t, strings.Contains(string(text), "listwatch@"), "our own licence is listed as another's")
 }
 
-// TestWhatIsMendedIsStillBroken: build.sh may mend a package only as long as that package does not compile for a
-// browser.
+// TestWhatIsMendedIsStillBroken requires that each package that build.sh mends does not compile for a browser.
 func TestWhatIsMendedIsStillBroken(t *testing.T) {
 	for name, broken := range map[string]bool{
 		"github.com/coreos/go-systemd/v22/journal": true,

@@ -168,8 +168,7 @@ func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, re
 	return machine.Serve(ctx, host, o.Options, func() { ready <- "http://" + listening.Addr().String() })
 }
 
-// watchOver opens a watch of all pods over a websocket. If narrow, neither end of the network holds more than a few
-// events.
+// watchOver opens a watch of all pods over a websocket. If narrow, both ends' buffers hold a few events only.
 func (p *program) watchOver(t *testing.T, narrow bool) *websocket.Conn {
 	t.Helper()
 	dialer, agent := &websocket.Dialer{}, "test"

@@ -49,8 +49,7 @@ func (s *served) say(t *testing.T, text string) net.Conn {
 	return conn
 }
 
-// closedWithin fails the test unless the server closes the connection within limit. It returns what the server sends
-// until then.
+// closedWithin requires that the server closes the connection within limit, and returns what it sends until then.
 func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(limit))
@@ -166,8 +165,7 @@ func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 	}
 }
 
-// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a connection's first request after the front has begun
-// to end.
+// TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds sends a first request after the front has begun to end.
 func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answered") })

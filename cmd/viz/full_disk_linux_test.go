@@ -24,8 +24,7 @@ func init() {
 	}
 }
 
-// onSmallTemp runs the program with a temporary folder that has free bytes of space, and prints what the program leaves
-// in it.
+// onSmallTemp runs the program on a temporary disk with free bytes of space, and prints what it leaves there.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
 		if err != nil {
@@ -51,8 +50,7 @@ func onSmallTemp(dir, free string) {
 	os.Exit(status)
 }
 
-// filler is the stdout of a program that has room to start. Once the program listens, filler fills the disk with
-// clients' writes.
+// filler is the program's stdout: once the program listens, filler fills the disk with clients' writes.
 type filler struct{}
 
 func (filler) Write(line []byte) (int, error) {
@@ -60,8 +58,7 @@ func (filler) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process with its own mounts, which vanish
-// with that process.
+// TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas starts the program in a process that has its own mounts.
 func TestATempFolderWithoutRoomIsOneLineAndIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, free := range []string{"0", "100000", "1600000", "12000000"} {

@@ -18,8 +18,7 @@ import (
 var fullRate = flag.Duration("fullrate", 12*time.Minute, "how long the test of compaction writes")
 
 // TestCompactionKeepsEtcdBelowItsQuota sets the rate of changes to the highest that the page offers, 10,000 a second.
-// The program compacts history every five minutes, so etcd holds at most ten minutes of it, and reuses the space of
-// compacted revisions.
+// The program compacts history every five minutes; etcd then holds at most ten minutes, and reuses the space.
 func TestCompactionKeepsEtcdBelowItsQuota(t *testing.T) {
 	p := start(t, "-flight=off", "-demo=false", "-controllers=false")
 	code, body := p.post(t, "/viz/knobs", `{"name":"traffic.rate","value":"10000"}`)

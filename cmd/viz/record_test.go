@@ -63,8 +63,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 	})
 }
 
-// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat ends a run as soon as it is ready. The program must end with
-// the recording's error.
+// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat expects the recording's error from a run that ends at once.
 func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 	o := require.Value(parseOptions([]string{"-flight=off", "-demo=false", "-controllers=false"}, io.Discard))(t)
 	o.end = &ending{}

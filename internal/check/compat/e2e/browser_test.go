@@ -141,8 +141,7 @@ func (p *page) pick(t *testing.T, button string) {
 	p.do(t, chromedp.Click(chromedp.CSS(button)))
 }
 
-// untoured adds tour=0 to the address of the stage, unless it has a tour parameter. It returns other addresses
-// unchanged.
+// untoured adds tour=0 to an address of the stage that has no tour parameter. Other addresses stay as they are.
 func untoured(t testing.TB, address string) string {
 	t.Helper()
 	u := require.Value(url.Parse(address))(t)

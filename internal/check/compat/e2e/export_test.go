@@ -31,8 +31,7 @@ func fileURL(file string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String()
 }
 
-// TestAnExportNeedsNoProgram reads an export from a folder, without a server, and then from a web server that serves it
-// below a prefix.
+// TestAnExportNeedsNoProgram reads an export from a folder, and then from a web server below a prefix.
 func TestAnExportNeedsNoProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

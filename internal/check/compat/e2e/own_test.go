@@ -70,8 +70,7 @@ func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 	p.becomes(t, "", `$("#own").checkVisibility() ? $("#own").innerText : ""`) // a jump clears the message
 }
 
-// TestAPhoneScrollsAlongWithTheViewersChange follows a pod from kubectl to the last handler, which is below the window
-// at first.
+// TestAPhoneScrollsAlongWithTheViewersChange follows a pod to the last handler, which is below the window at first.
 func TestAPhoneScrollsAlongWithTheViewersChange(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -42,8 +42,7 @@ const contradictions = `(p) => {
 	return found.map((what) => "at " + p.cursor + " (" + p.mode + "): " + what);
 }`
 
-// numbers compares the numbers on the stage with the test's own fold at the cursor. The page's fold may be ahead of the
-// cursor.
+// numbers compares the stage's numbers with the test's own fold at the cursor. The page's fold may be ahead.
 const numbers = `() => {
 	const { player, stage: { fold } } = listwatch;
 	const cursor = Number(document.body.dataset.seq);

@@ -111,8 +111,7 @@ var besides = map[string]string{
 	"selector 4":       "POST|409",
 }
 
-// says returns the entries of besides that are wrong at a beat. A dimmed station may show a text that must not be
-// there.
+// says returns the entries of besides that are wrong at a beat: even dimmed stations may not show some texts.
 func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	t.Helper()
 	seen := evaluate[[]string](t, p, `$$(".scenery text").filter((el) => el.checkVisibility({ opacityProperty: true,
@@ -172,8 +171,7 @@ func TestEveryStorysPictureShowsItsPoint(t *testing.T) {
 	p.tokens(t, all, "two-queues", 3, ``, "two-queues-b in fifo") // after a queue was emptied
 }
 
-// tokens goes to the end of the beat before beat, runs act with the end of beat, and compares the tokens on the stage
-// with want.
+// tokens goes to the end of the beat before, runs act, and compares the tokens on the stage with want.
 func (p *page) tokens(t *testing.T, all []told, id string, beat int, act, want string) {
 	t.Helper()
 	s := all[slices.IndexFunc(all, func(s told) bool { return s.ID == id })]

@@ -22,8 +22,7 @@ type told struct {
 	Recorded []struct{ From, To, Behind uint64 }
 }
 
-// quiet starts a program that replays a recording of one record, so that only the stories' records appear. It returns
-// the stories.
+// quiet starts a program that replays one record, so that only stories add records, and returns the stories.
 func quiet(t *testing.T) (v *viz, all []told) {
 	t.Helper()
 	said := probe.TextsOf(probe.KnobTurned, "nothing")

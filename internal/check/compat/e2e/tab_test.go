@@ -76,8 +76,7 @@ func (p *page) runs(t *testing.T, base string) {
 	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
 }
 
-// arrives waits until the machine's page has replaced the previous page. Evaluations fail while the previous page
-// unloads.
+// arrives waits until the machine's page has replaced the former one, which fails evaluations while it unloads.
 func (p *page) arrives(t *testing.T) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {

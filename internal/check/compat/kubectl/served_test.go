@@ -125,8 +125,7 @@ func wantFresh(t *testing.T, name string, want []byte) {
 		"run go test -tags full ./kubectl -run %s -update", name, err, t.Name())
 }
 
-// sent matches a request in the output of kubectl -v=8: the body, quoted or as indented lines, and the method, URL and
-// headers.
+// sent matches a request in the output of kubectl -v=8: the body (quoted or indented), method, URL and headers.
 var sent = regexp.MustCompile(`"Request Body" body=(?:<\n((?:\t.*\n)+) >|(".*"))\n` +
 	`(?:[^\t].*\n)*?.*"Request" verb="(\w+)" url="http://[^/]+(\S+)" headers=<\n((?:\t.*\n)+) >`)
 
@@ -154,8 +153,7 @@ func requests(t *testing.T, said string) (all []string) {
 	return all
 }
 
-// TestTheConsoleOffersWhatKubectlSends compares the ready-made requests of the page's console with those of kubectl
-// -v=8.
+// TestTheConsoleOffersWhatKubectlSends compares the console's ready-made requests with those of kubectl -v=8.
 func TestTheConsoleOffersWhatKubectlSends(t *testing.T) {
 	t.Parallel()
 	k := program.KubectlFor(t, program.StartViz(t, "-demo=false", "-flight=off"))

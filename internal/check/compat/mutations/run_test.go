@@ -33,8 +33,7 @@ type mutation struct {
 	l        *lab.Lab
 }
 
-// mutations returns the rows of the table and the labs that break a chapter's source. It leaves out the labs with a
-// folder of their own.
+// mutations returns the table's rows, and the labs that break a chapter's source in place.
 func mutations(t *testing.T) (all []mutation) {
 	for row := range strings.SplitSeq(strings.TrimSpace(table), "\n\n") {
 		lines := strings.SplitN(row, "\n", 3)

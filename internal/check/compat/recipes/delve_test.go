@@ -118,8 +118,7 @@ func (s *session) types(line string) {
 	require.True(s.t, err == nil, "type %q: %v\n%s%s", line, err, s.shown(), s.Stderr.String())
 }
 
-// interrupt acts as Ctrl-C does: every process at the terminal gets the signal, the program stops, and delve's prompt
-// returns.
+// interrupt acts as Ctrl-C at a terminal: the program stops, and delve's prompt returns.
 func (s *session) interrupt() { _ = syscall.Kill(-s.Cmd.Process.Pid, syscall.SIGINT) }
 
 // end closes delve's input, which ends delve and a stopped program. If delve runs on, end interrupts every 3 s.

@@ -45,8 +45,7 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine matches the start of a command that a reader would type. Such a line must be in a console, because no
-// test runs other blocks.
+// commandLine matches a command that a reader would type. It must be in a console, as no test runs other blocks.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
 // pages reads every document for readers.

@@ -63,8 +63,7 @@ func (r *recipe) read(line string) {
 	}
 }
 
-// TestEveryRecipeStopsWhereItSays runs every recipe of a chapter by `make debug RECIPE=`, and expects the output in the
-// recipe's comments.
+// TestEveryRecipeStopsWhereItSays runs each recipe by `make debug RECIPE=` and expects the output in its comments.
 func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	for _, r := range recipes(t) {
 		if r.pkg == running {

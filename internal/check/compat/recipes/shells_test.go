@@ -23,8 +23,7 @@ var (
 	}
 )
 
-// foreign returns the parts of a page's commands that not every reader's shell understands. It skips consoles marked
-// for Linux.
+// foreign returns the parts of a page's commands that some shell does not understand, except those for Linux.
 func (p *page) foreign() (found []string) {
 	page := strings.Join(p.lines, "\n")
 	for _, b := range p.blocks {

@@ -99,8 +99,7 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the running program, if any. It starts the new one at once if the page shows its output, or at the next
-// command.
+// startViz ends the running program. The new one starts at once if the page shows its output, or with a command.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()
@@ -113,8 +112,7 @@ func (x *terminal) startViz(s *step, command string) {
 	}
 }
 
-// startsNow starts the program whose command was typed last, if it has not been started yet, and compares the output
-// with the page's.
+// startsNow starts the last program typed, if it does not run yet, and compares its output with the page's.
 func (x *terminal) startsNow() {
 	x.t.Helper()
 	if x.starts == nil {

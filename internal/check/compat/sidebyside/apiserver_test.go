@@ -83,8 +83,7 @@ func (s *apiServer) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with lastWord, and applies words while no watch is open. With compact, no watch can receive
-// these writes later.
+// cut ends all watches with lastWord, and applies words while none is open. With compact they are lost to watches.
 func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

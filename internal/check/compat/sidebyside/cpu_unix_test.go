@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time of this process, over all processors. On a shared machine it is more reliable than
-// wall-clock time.
+// cpuTime returns this process's processor time, which a busy machine changes less than wall-clock time.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -234,8 +234,7 @@ func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 		"%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
 }
 
-// TestAcceptIsNegotiatedAsUpstreamDoes compares the media types that both sides choose for random Accept headers with
-// valid and invalid clauses.
+// TestAcceptIsNegotiatedAsUpstreamDoes compares both sides' choices for random Accept headers, invalid ones, too.
 func TestAcceptIsNegotiatedAsUpstreamDoes(t *testing.T) {
 	ours := slices.DeleteFunc(scheme.Codecs.SupportedMediaTypes(), func(info runtime.SerializerInfo) bool {
 		return info.MediaType != negotiation.JSON && info.MediaType != negotiation.YAML

@@ -64,8 +64,7 @@ func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	return p
 }
 
-// prepare makes n events that change the pods in turn, and returns a function that sends them. Call that function
-// before the next prepare.
+// prepare makes n events, and returns a function that sends them. Call that before the next prepare.
 func (f *feed) prepare(n int) (send func()) {
 	f.made = f.made[:0]
 	for range n {
@@ -136,8 +135,7 @@ func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *fee
 	})
 }
 
-// ringEvents is the number of events before a measurement. So many events make both rings grow to 12800, and give later
-// watchers channels of 171.
+// ringEvents, before a measurement, makes both rings grow to 12800 and gives later watchers channels of 171.
 const ringEvents = 10000
 
 // BenchmarkFanOut sends each event to n watchers without selectors. An operation is one event.
@@ -149,8 +147,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// fanOut adds n watchers and measures. A reader reports its deliveries whenever its channel is empty, so that counting
-// costs next to nothing.
+// fanOut adds n watchers and measures. A reader counts its deliveries only when its channel is empty: that is cheap.
 func fanOut(b *testing.B, f *feed, cache side, n int) {
 	fill(b, f, cache)
 	c := newCrowd(n)

@@ -301,8 +301,7 @@ func describeStatus(s *metav1.Status) string {
 	return text
 }
 
-// describeRetry treats all times up to three seconds alike. A store draws the time at random, so that clients do not
-// all return at once.
+// describeRetry treats times up to three seconds alike: a store draws the time at random to spread its clients.
 func describeRetry(seconds int32) string {
 	if seconds <= 3 {
 		return "a moment"

@@ -19,8 +19,7 @@ import (
 	"listwatch/internal/check/eventually"
 )
 
-// script is a storage that a test writes change by change. Every watch begins with the current state. Later changes go
-// to the newest watch only.
+// script is a storage written change by change. A watch begins with the state; only the newest gets later changes.
 type script struct {
 	mu   sync.Mutex // guards the fields below
 	pods map[string]*corev1.Pod
@@ -165,8 +164,7 @@ func (s *stage) compareStarts(what string) (oldest uint64) {
 	return oldest
 }
 
-// TestTheRingRemembersAndForgetsAsTheRealOneDoes compares the versions at which a watch may start, and the errors for
-// versions that are too old.
+// TestTheRingRemembersAndForgetsAsTheRealOneDoes compares where watches may start, and the errors for older versions.
 func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
