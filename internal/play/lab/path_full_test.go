@@ -12,8 +12,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestThePathGoesFromRedToGreen plays each step's script twice in the merged copy: with all earlier steps passed, and
-// with only that step open. It builds the program 39 times.
+// TestThePathGoesFromRedToGreen plays each step's script three times: with all steps open, with the steps up to this
+// one passed, and with only this one open. It builds the program 43 times.
 func TestThePathGoesFromRedToGreen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "path")
 	require.NoError(t, StartPath(root, dir))
@@ -36,7 +36,7 @@ func TestThePathGoesFromRedToGreen(t *testing.T) {
 	}
 	clear(red)
 	for _, l := range Steps() {
-		name := filepath.Join(dir, l.dir(), require.Value(l.declaration(filepath.Join(dir, l.dir())))(t).File.Path)
+		name := filepath.Join(dir, l.dir(), require.Value(l.declaration(os.DirFS(dir)))(t).File.Path)
 		_, ours, first, err := l.Break(os.DirFS(dir))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(name, first, 0o644))
