@@ -14,9 +14,9 @@ const (
 	cacher   = "cacher"   // the subject of every cacher, and of its store and its reflector
 )
 
-// Apply folds records, which must follow each other in the order of the log. It skips records up to s.Seq, which it has
-// folded, so batches may overlap. It counts records missing between s.Seq and the first one as lost, and forgets the
-// state that they may have changed. It keeps no reference to the records.
+// Apply folds records, which must be in the order of the log. It skips records up to s.Seq, so batches may overlap. If
+// records are missing, it adds their number to s.Lost, and drops the queues, rows, cells and waits, which are then
+// unknown. It keeps no reference to the records.
 func (s *State) Apply(records []probe.Record) {
 	for i := range records {
 		s.apply(&records[i])
@@ -41,7 +41,7 @@ func (s *State) apply(written *probe.Record) {
 	res := s.resource(r.Resource)
 	if r.Point == probe.CrowdLookedAt {
 		res.crowd(r)
-		r.Texts = "" // crowd has given the texts to the watchers
+		r.Texts = "" // crowd has already set the watchers' Fill
 	}
 	last := Last{Seq: s.Seq, T: s.T, Point: info.Name, Subject: r.Subject, Token: tokenOf(r), Texts: r.Texts}
 	res.Points[info.Name]++
@@ -90,8 +90,9 @@ func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 	keepArgs(sub.Vars, info, r)
 }
 
-// has reports whether a record sets the subject's version. A watcher's client has a version when its frame is written.
-// A reflector reports the newest version that it has received; a resync hands its informer older versions again.
+// has reports whether a record sets the subject's version. A watcher has the version of its last written frame. Any
+// other subject that opens has the version of its last record. The rest take it from a reflector alone, because a
+// resync hands an informer older versions again.
 func (sub *Subject) has(info *Point) bool {
 	if sub.Kind == "watcher" {
 		return info.Name == "FrameWritten"
@@ -99,7 +100,7 @@ func (sub *Subject) has(info *Point) bool {
 	return sub.Kind != "" || info.Station == probe.Reflector
 }
 
-// move moves a token into or out of one of the subject's queues, if the point does so.
+// move moves a token into or out of one of the subject's queues, if the point is about a queue.
 func (sub *Subject) move(info *Point, r *probe.Record) {
 	token, length, capacity := tokenOf(r), int64(r.Args[0]), int64(r.Args[1])
 	switch info.Op {
@@ -122,8 +123,8 @@ func (sub *Subject) look(info *Point, r *probe.Record) {
 	}
 }
 
-// crowd sets how full each watcher is. The record lists the watchers by the time at which they began, so crowd can
-// match them only if the picture has all of them.
+// crowd sets how full each watcher is, and drops a quiet one's wait for its client. The record lists the watchers in
+// the order in which they began, so crowd can match them only if the picture has all of them.
 func (r *Resource) crowd(rec *probe.Record) {
 	fill, err := base64.StdEncoding.DecodeString(rec.Texts.Get(probe.FieldFill))
 	watchers := r.opened("watcher")
@@ -139,8 +140,8 @@ func (r *Resource) crowd(rec *probe.Record) {
 }
 
 // subjectOf returns the subject of the record, or nil if it has none. A point of a queue always has a subject, though
-// its name may be "". A late record moves no queue of a subject that has closed. After a gap the log may have lost the
-// opening: only then does a send create its subject.
+// its name may be "". A late record moves no queue of a subject that has closed. A send creates its subject only after
+// a gap, because the log may have lost the opening.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil
@@ -157,7 +158,7 @@ func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject 
 }
 
 // forget applies a gap: it drops the contents of queues, shelves and the ring, and the waits, because they are unknown.
-// It keeps subjects that open and close, because most of them are probably still open.
+// It keeps the subjects, because most of them are probably still open.
 func (s *State) forget(missing uint64) {
 	s.Lost += missing
 	for _, res := range s.Resources {
@@ -207,7 +208,7 @@ func (r *Resource) stop() {
 	}
 }
 
-// apply moves the start and the end of the ring, and keeps the cells between them.
+// apply sets the ring's bounds and versions, and keeps the newest cells between them. RVAdvanced moves Newest alone.
 func (ring *Ring) apply(info *Point, r *probe.Record) {
 	ring.Newest = max(ring.Newest, r.RV)
 	if r.Point == probe.RVAdvanced {
@@ -266,9 +267,8 @@ func (r *Resource) opened(kind string) (ids []string) {
 	return ids
 }
 
-// update puts an object on the shelf, or takes it off. A record without a key is about the whole store. A bookmark has
-// no key either, but only moves the store's version and keeps the rows; any other such record replaced the store, so
-// the rows are unknown.
+// update puts an object on the shelf, or takes it off. A bookmark has no key, and changes no row. Any other record
+// without a key replaced the whole store, so the rows are unknown.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
 	if r.Key == "" {
@@ -284,8 +284,7 @@ func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.Rows = newest(rows, MaxRows)
 }
 
-// hold adds a row for an object that was on the shelf without one. The object's version determines its place among the
-// rows.
+// hold adds a row for an object that was on the shelf without one. The object's version determines the row's place.
 func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.N = n
 	at := len(sh.Rows)
@@ -300,7 +299,7 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Token: tokenOf(r), Seq: r.Seq}), MaxRows)
 }
 
-// keepArgs keeps the record's args by name. A queue keeps its own args.
+// keepArgs keeps the record's args by name, except the lengths of queues.
 func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Look && r.Subject != "" {
 		return

@@ -203,7 +203,7 @@ func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 	assert.True(t, err != nil, "a record beyond 2^53 is not a number that the page can have")
 }
 
-// at returns the picture after seq, from the keyframe before it.
+// at returns the picture after the record seq: the last keyframe up to seq, with the records between them folded in.
 func at(t *rapid.T, k *Keyframes, records []probe.Record, seq uint64) *State {
 	frame, ok := k.At(seq)
 	require.True(t, ok, "no keyframe at %d; the oldest is %d", seq, k.Oldest())

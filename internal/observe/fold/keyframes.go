@@ -16,7 +16,7 @@ const keyframeSpacing = 100 * time.Millisecond
 // crowd times the usual number is the maximum number of records between two keyframes when records arrive too fast.
 const crowd = 8
 
-// maxKeyframes limits the bytes of all keyframes together: a picture of ten thousand watchers has ten megabytes.
+// maxKeyframes limits the bytes of all keyframes together: a picture of ten thousand watchers takes ten megabytes.
 const maxKeyframes = 64 << 20
 
 // Keyframe is the picture after the record Seq, as JSON for [Read].
@@ -93,7 +93,7 @@ func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
 	return Keyframe{}, false
 }
 
-// Oldest returns the first record at which the keyframes give the picture, or 0 if they do so at every record.
+// Oldest returns the Seq of the oldest keyframe: 0 if it is the picture before the first record, or if there is none.
 func (k *Keyframes) Oldest() uint64 {
 	if len(k.frames) == 0 {
 		return 0

@@ -14,7 +14,7 @@ func (q *Queue) transfer(send bool, token Token, capacity int64) {
 	q.settle(q.between())
 }
 
-// between is the length of a channel, computed from its sends and receives.
+// between returns a channel's sends less its receives, at most its capacity. It may be negative.
 func (q *Queue) between() int64 {
 	if q.Cap > 0 {
 		return min(q.Sent-q.Received, q.Cap)
@@ -36,8 +36,8 @@ func (q *Queue) change(token Token, length, capacity int64) {
 	q.settle(length)
 }
 
-// settle sets the length, and drops the oldest tokens beyond it. The remaining tokens are the newest, so they are right
-// even if records were lost.
+// settle sets the length, and drops the oldest tokens beyond it or beyond maxTokens. The remaining tokens are the
+// newest, so they are right even if records were lost.
 func (q *Queue) settle(length int64) {
 	q.Len = max(0, length)
 	q.High = max(q.High, q.Len)

@@ -21,7 +21,7 @@ func AppendRecord(dst []byte, r *probe.Record) []byte {
 	return append(dst, written...)
 }
 
-// AppendNext appends the JSON form of r to an unfinished JSON list.
+// AppendNext appends the JSON form of r to a JSON list that still lacks its "]", and returns the extended list.
 func AppendNext(list []byte, r *probe.Record) []byte {
 	if len(list) > 1 {
 		list = append(list, ',')
@@ -30,7 +30,8 @@ func AppendNext(list []byte, r *probe.Record) []byte {
 }
 
 // ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A record of a point
-// that this program does not have becomes one of [probe.Unknown], with the point's name as its text.
+// that this program does not have becomes one of [probe.Unknown], with the point's name as its text. ReadRecord returns
+// an error if the text is not JSON or names no point.
 func ReadRecord(written []byte) (probe.Record, error) {
 	var r struct {
 		probe.Record
@@ -97,5 +98,5 @@ func newTable() []Point {
 	return table
 }
 
-// Points returns the table: [probe.Unknown], and every point that the program reports, in path order.
+// Points returns the table: [probe.Unknown], and every point of the program, in path order. It must not be changed.
 func Points() []Point { return table }

@@ -41,7 +41,7 @@ type Resource struct {
 	Waits map[string][]Wait `json:"waits"`
 }
 
-// Names adds to names the names of the clients of the picture's watchers.
+// Names adds the names of the picture's clients to names.
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {
@@ -70,13 +70,13 @@ type Last struct {
 	Texts probe.Texts `json:"texts"`
 }
 
-// Subject is the thing that a record is about, at a station with several of a kind. It either opens and closes, such as
-// watcher "w3", or always exists, such as "informer".
+// Subject is the part of the machine that a record is about. It opens and closes, such as watcher "w3", or always
+// exists, such as "informer".
 type Subject struct {
 	// [probe.Info.Opens] of the opening point, such as "watcher"; "" if the subject never opens.
 	Kind   string                 `json:"kind"`
 	Opened uint64                 `json:"opened"`       // Seq of the opening; 0 if the fold did not see it
-	Began  uint64                 `json:"began,string"` // RV of the opening: a watcher is registered from it
+	Began  uint64                 `json:"began,string"` // RV of the opening: the version at which a watcher starts
 	RV     uint64                 `json:"rv,string"`
 	Vars   map[string]int64       `json:"vars"`
 	Texts  map[string]probe.Texts `json:"texts"`  // the newest texts of each point
@@ -139,7 +139,7 @@ type Cell struct {
 // Shelf is a keyed store: the number of its objects, and the rows that changed last.
 type Shelf struct {
 	N    int64 `json:"n"`
-	Rows []Row `json:"rows"` // at most maxRows, the newest change last
+	Rows []Row `json:"rows"` // at most MaxRows, the newest change last
 }
 
 // Row is one object on a shelf.
@@ -174,7 +174,7 @@ func newSubject(kind string, opened uint64) *Subject {
 	return subject
 }
 
-// MaxNumber is the largest number in a record or a picture: the page's numbers are exact up to this value.
+// MaxNumber is the largest Seq, time or arg that is read: the page's numbers are exact up to this value.
 const MaxNumber = 1 << 53
 
 // Clone returns a state that shares nothing with s.
@@ -213,8 +213,8 @@ func whole(v reflect.Value) reflect.Value {
 }
 
 // Read returns the state that was written as JSON. Fields that the text lacks are as in an empty picture, because an
-// earlier version of the program did not write them. Read returns an error if the text is not a state, has a number
-// beyond [MaxNumber], or holds more than [State.Fits] allows. It stops reading before a text takes too much memory.
+// earlier version of the program did not write them. Read returns an error if the text is not a state, has a Seq or T
+// beyond [MaxNumber], or holds more than [State.Fits] allows. It decodes no text with too many values.
 func Read(written []byte) (*State, error) {
 	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
 	if values > maxValues {
@@ -237,7 +237,7 @@ func Read(written []byte) (*State, error) {
 	return s, nil
 }
 
-// trim drops whatever exceeds the fold's own limits.
+// trim drops whatever exceeds the fold's own limits, and empty lists of waits.
 func (r *Resource) trim() {
 	maps.DeleteFunc(r.Waits, func(_ string, waits []Wait) bool { return len(waits) == 0 })
 	r.Ring.Cells = newest(r.Ring.Cells, maxCells)

@@ -6,8 +6,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// wait ends the wait that the point ends, if there is one, and begins the wait that the point begins. A late record
-// about a closed subject begins nothing.
+// wait ends the waits that the point ends, and begins the point's own. A late record about a closed subject begins
+// none.
 func (r *Resource) wait(info *Point, rec *probe.Record) {
 	for _, begun := range info.Ends {
 		r.endWait(waitKey(begun, rec.Subject), rec)

@@ -97,7 +97,7 @@ func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 }
 
 // happened returns the picture of three watchers after moments that the seed chooses. limit of the watchers are loud;
-// 0: all. At the end a viewer looks at each of them and, unless looks is true, then at w1 alone.
+// 0: all. At the end a viewer looks at each watcher and, unless looks is true, at w1 again after each.
 func happened(seed uint64, limit int, looks bool) *Resource {
 	random := rand.New(rand.NewPCG(seed, 0))
 	log := probe.NewLog(clock.RealClock{}, 1<<12)
@@ -152,7 +152,7 @@ func happened(seed uint64, limit int, looks bool) *Resource {
 	return state.Resources["pods"]
 }
 
-// TestACrowdThatIsNotKnown: the fold ignores a crowd's record about other watchers, or whose text is no list of bytes.
+// TestACrowdThatIsNotKnown: the fold ignores a crowd's record with another number of watchers or without base64.
 func TestACrowdThatIsNotKnown(t *testing.T) {
 	for _, test := range []struct {
 		watchers int

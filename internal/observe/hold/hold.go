@@ -39,11 +39,11 @@ const (
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
-	// Patience is the clock of requests from outside, and of the watchdog. It never stops, and never runs slower than
-	// the wall's clock. While the whole program is stopped, for example by a debugger, this clock stops, too, so that
-	// time does not count as unattended.
+	// Patience is the clock of requests from outside, and of the watchdog. A hold never stops it, and it never runs
+	// slower than the wall clock. It does not count the time for which the whole program is stopped, for example by a
+	// debugger.
 	Patience *worldclock.Clock
-	// Say is called with one line when the watchdog resumes the world.
+	// Say is called with one line when the watchdog resumes the world or opens its gates. It must not be nil.
 	Say func(line string)
 }
 
@@ -71,8 +71,8 @@ func New(config Config) *World {
 	return &World{config: config, seen: config.Patience.Now(), unattended: Unattended}
 }
 
-// Hold stops the clock and holds every goroutine at its next point. If no page is open, the hold lasts for unattended;
-// 0: [Unattended].
+// Hold stops the clock and holds goroutines at their next points. Without a page it lasts for unattended; 0:
+// [Unattended].
 func (w *World) Hold(unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,7 +85,7 @@ func (w *World) Hold(unattended time.Duration) {
 	w.config.Gate.Hold()
 }
 
-// HoldAt closes the gate at one station, or for one subject there. HoldAt does not touch the clock.
+// HoldAt closes the gate at a station, or for a subject there, and does not stop the clock. unattended is as for Hold.
 func (w *World) HoldAt(s probe.Query, unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,14 +118,14 @@ func (w *World) ReleaseAt(s probe.Query) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked lets the clock run again. Call it only after the gate has opened: otherwise the goroutines that are held
-// would lose time.
+// runOnLocked lets the clock run again. Call it only after the gate has opened: otherwise held goroutines would lose
+// time.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
 	w.setClockLocked()
 }
 
-// Step lets each goroutine that hop selects pass one point, and returns the number of these goroutines.
+// Step lets each held goroutine that hop selects pass one point, and returns the number of these goroutines.
 func (w *World) Step(hop probe.Query) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,8 +146,7 @@ func (w *World) SetPaused(paused bool) {
 	w.setClockLocked()
 }
 
-// SetSpeed sets how fast the clock runs when it is not stopped. It returns an error if the clock cannot run so fast or
-// so slowly.
+// SetSpeed sets how fast the clock runs when it is not stopped. It returns an error for a speed that the clock lacks.
 func (w *World) SetSpeed(speed float64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +157,7 @@ func (w *World) SetSpeed(speed float64) error {
 	return w.config.Patience.SetSpeed(max(1, speed))
 }
 
-// Advance moves the clock by d, whether it runs or not, and returns when the clock has arrived.
+// Advance moves both clocks by d, whether they run or not, and returns when they have arrived.
 func (w *World) Advance(d time.Duration) {
 	w.config.Clock.Advance(d)
 	w.config.Patience.Advance(d)
@@ -171,7 +170,7 @@ func (w *World) setClockLocked() {
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
 }
 
-// Attend counts an open page, whose viewer can resume the world. The page calls leave once, when it closes.
+// Attend counts an open page, whose viewer can resume the world, until leave is called. Further calls do nothing.
 func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +187,7 @@ func (w *World) attendLocked(unattended time.Duration) {
 	w.seen, w.unattended = w.config.Patience.Now(), cmp.Or(unattended, Unattended)
 }
 
-// Run is the watchdog. When ctx is done, it opens the gate permanently, so that every goroutine can end.
+// Run is the watchdog, until ctx is done. Then it opens the gate permanently, so that every goroutine can end.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
@@ -230,7 +229,7 @@ func (w *World) forsaken() string {
 	return w.letGo
 }
 
-// Changes returns a number that changes whenever [World.Status] may, except by the passing of time.
+// Changes returns a number that changes whenever [World.Status] may, except by time and by [World.Attend].
 func (w *World) Changes() uint64 { return w.changes.Load() + w.config.Gate.Changes() }
 
 // Stations returns, in path order, the stations at which a gate of their own can hold goroutines.
@@ -302,8 +301,8 @@ type walk struct {
 }
 
 // Walk moves an object or a version to its next recorded point at which a goroutine is held. If the object waits in a
-// queue, Walk releases the goroutine that will take it, and no other. ends is the reason if the walk did not end at a
-// point. The only error is ctx's.
+// queue, Walk releases the goroutine that will take it, and no other. ends is why the walk found no such point, or ""
+// if it did or the world was resumed. The only error is ctx's.
 func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (ends string, err error) {
 	it := &walk{log, what}
 	began, status := log.Last(), w.Status()
@@ -352,7 +351,7 @@ func (w *walk) newest(status *Status) (seq uint64) {
 	return seq
 }
 
-// ran reports whether a handler was called with the walked object after the record began.
+// ran reports whether a handler was called with the walked object after the record whose Seq is began.
 func (w *walk) ran(began uint64) bool {
 	for r := range w.log.Between(began, w.log.Last()) {
 		if r.Point == probe.HandlerCalled && w.has(r.Key, r.RV) {

@@ -25,8 +25,9 @@ import (
 // or act at the station. A goroutine that fills the station's queue belongs to the station before: the full queue stops
 // it, not the gate.
 //
-// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), begins a wait, or passes
-// for another reason ([Info].Passes). It does not hold requests that only read: a reader is not part of the held world.
+// The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), begins a wait for room or
+// for a taker, or passes for another reason ([Info].Passes). It does not hold requests that only read: a reader is not
+// part of the held world.
 //
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
@@ -34,7 +35,7 @@ type Gate struct {
 	changes atomic.Uint64 // possible changes of the result of [Gate.State]
 	names   *Names        // the names of the gate's log; set by NewLog, never changed
 
-	mu      sync.Mutex // guards the fields below; nothing is called while it is held
+	mu      sync.Mutex // guards the fields below; taken before the lock of names
 	world   bool       // whether the whole world is held
 	ended   bool       // whether the gate is open permanently
 	gates   []Query    // the stations closed on their own, whether or not the world is held
@@ -78,8 +79,7 @@ func (g *Gate) Close(q Query) {
 	g.change(func() { g.opened, g.gates = without(g.opened, q), append(without(g.gates, q), q) })
 }
 
-// Open opens the gate for the goroutines that q selects, even while the world is held: then that station runs on its
-// own.
+// Open opens the gate for the goroutines that q selects. In a held world, these then run while all others wait.
 func (g *Gate) Open(q Query) {
 	g.change(func() {
 		g.gates = without(g.gates, q)
@@ -181,7 +181,7 @@ func without[T any](list []T, one T) []T {
 // report, At.
 const callersOfAt = 5
 
-// GateState is the state of a gate.
+// GateState lists where a gate is closed, and which goroutines it holds.
 type GateState struct {
 	Held    bool      `json:"held"`    // whether the whole world is held
 	Gates   []Query   `json:"gates"`   // the stations that are closed on their own

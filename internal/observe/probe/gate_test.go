@@ -409,8 +409,7 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	}
 }
 
-// TestReadersSeeTheSameLogWhileItIsWritten overruns small logs with many writers, so that the logs reuse their blocks
-// again and again.
+// TestReadersSeeTheSameLogWhileItIsWritten overruns a small log with many writers, so that the log reuses its blocks.
 func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	const writers, each = 4, 20000
 	log := NewLog(clock.RealClock{}, 2000)

@@ -39,12 +39,12 @@ const (
 var Stations = []Station{HTTP, Etcd, Etcd3, Ring, Store, Incoming, Dispatch, Watcher, Wire, Reflector, FIFO, Indexer,
 	Processor, Listener, Handler, Workqueue}
 
-// Op is the effect of a moment on the picture. The fold needs only the op and the args.
+// Op is the effect of a moment on the subjects and the queues of the picture.
 type Op string
 
 // The operations.
 const (
-	// Mark changes only the station's variables and its counter.
+	// Mark opens and closes no subject, and moves no token.
 	Mark Op = "mark"
 	// Open makes the subject appear; Close removes it with all its queues.
 	Open  Op = "open"
@@ -127,7 +127,7 @@ func (w Words) MarshalJSON() ([]byte, error) { return json.Marshal(w.List()) }
 // Lanes returns the names in Lane.
 func (i *Info) Lanes() []string { return strings.Fields(i.Lane) }
 
-// Info returns the point's declaration.
+// Info returns the point's declaration, which must not be changed. It panics if the table has no such point.
 func (p Point) Info() *Info {
 	if int(p) >= len(points) {
 		panic(fmt.Sprintf("probe: point %d of %d", p, len(points)))
@@ -180,8 +180,7 @@ var (
 	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
 )
 
-// The words that a sentence leaves out if the record is about no object, such as a bookmark's, or has no version, such
-// as an ERROR's.
+// The words that a sentence leaves out if the record has no object, as a bookmark's, or no version, as an ERROR's.
 var (
 	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
 	withoutRV  = strings.NewReplacer(" at {rv}", "")

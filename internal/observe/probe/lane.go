@@ -76,7 +76,8 @@ func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 	return &Probe{log: p.log, resource: p.resource, subject: id, lane: ln}
 }
 
-// drops reports whether the log leaves a moment out. In a held world a lane becomes loud with its next moment.
+// drops reports whether the log leaves a moment out. While a gate is closed, a lane's next routine moment makes it
+// loud.
 func (ln *lane) drops(point Point, typ string) bool {
 	switch {
 	case !point.Info().Routine, typ == "ERROR", ln.loud.Load(), point == InputSent && ln.inputBlocked.Swap(false),
@@ -92,8 +93,8 @@ func (ln *lane) drops(point Point, typ string) bool {
 }
 
 // notesLocked notes each moment that is not routine, before the log writes it. The caller holds lanes.mu until the
-// moment is written. So the log has the beginnings and ends of lanes in the order of the list, and each CrowdLookedAt
-// in its place among them.
+// moment is written, so that the log has the beginnings and ends of lanes in the order of the list, and each
+// CrowdLookedAt in its place among them.
 func (ln *lane) notesLocked(point Point, texts Texts) {
 	info, all, resource := point.Info(), &ln.log.lanes, ln.probe.resource
 	switch {
@@ -119,8 +120,8 @@ func (ln *lane) notesLocked(point Point, texts Texts) {
 	}
 }
 
-// wakeLocked makes the lane loud, and reports the lengths of its channels. If a goroutine has sent or received but not
-// reported it yet, the picture has one event too many or too few for a moment.
+// wakeLocked makes a quiet lane loud, and reports the lengths of its channels. If a goroutine has sent or received but
+// not reported it yet, the picture has one event too many or too few for a moment.
 func (ln *lane) wakeLocked() {
 	if !ln.loud.Swap(true) {
 		ln.log.lanes.told[ln.probe.resource] = ""
@@ -170,8 +171,8 @@ func (l *Log) LookAtCrowd() {
 	}
 }
 
-// fillLocked makes each lane of a resource loud or quiet. It returns the number of quiet lanes, and a byte for each
-// lane: 0 for a loud one, otherwise the level of the lane's fuller channel, from 1 (empty) to 101.
+// fillLocked makes each lane of a resource loud or quiet. It returns the number of quiet lanes, and a byte for each of
+// the first MaxCrowd lanes: 0 for a loud one, otherwise the level of the lane's fuller channel, from 1 (empty) to 101.
 func (a *lanes) fillLocked(resource string) (quiet int, fill []byte) {
 	fill = make([]byte, min(len(a.open[resource]), MaxCrowd))
 	for i, ln := range a.open[resource] {

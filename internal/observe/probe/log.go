@@ -46,7 +46,7 @@ type Log struct {
 	id    string // differs from every other log's id
 
 	names *Names
-	gate  Gate // checked after every record; open unless a hold has closed it
+	gate  Gate // checked after each record of a Probe; open unless a hold has closed it
 	lanes lanes
 
 	mu     sync.Mutex    // guards the fields below; innermost: no other lock is taken while it is held
@@ -134,8 +134,8 @@ func await(r *Record, seq uint64) {
 	}
 }
 
-// Replay appends a record of another run, with its time in that run. The first such record sets where the log's numbers
-// begin; each later one gets the next number, which equals r.Seq if the recording has no gap.
+// Replay appends a record of another run, with its time in that run. The first record of an empty log sets where its
+// numbers begin; each later one gets the next number, which equals r.Seq if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.mu.Lock()
 	if l.last == l.first-1 && r.Seq > 0 {
@@ -164,8 +164,7 @@ func (l *Log) Last() uint64 {
 	return l.last
 }
 
-// Oldest returns the sequence number of the oldest record that the log still holds, or of the next one if it holds
-// none.
+// Oldest returns the number of the oldest record that the log still holds, or of the next record if it holds none.
 func (l *Log) Oldest() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,7 +49,7 @@ func (n *Names) Sentence(r *Record) string {
 	return named.Sentence()
 }
 
-// AgentOf returns the name in a user agent: its first word, without the version.
+// AgentOf returns the name in a user agent: its first word, without the version and without "listwatch-".
 func AgentOf(agent string) string {
 	word, _, _ := strings.Cut(agent, " ")
 	name, _, _ := strings.Cut(word, "/")
@@ -57,14 +57,15 @@ func AgentOf(agent string) string {
 }
 
 // Texts are a record's texts, by name: hostile input, to be escaped wherever it is shown. They are one string of
-// alternating names and texts, sorted by name, with a NUL after each. So a record without texts needs only an empty
+// alternating names and texts, sorted by name, with a NUL after each. A record without texts thus needs only an empty
 // string, and == compares two records.
 type Texts string
 
 // maxTexts is the maximum number of texts in a record.
 const maxTexts = 8
 
-// NewTexts returns texts by their names. It shortens each, see [Bound], and leaves out empty ones.
+// NewTexts returns texts by their names. It shortens each, see [Bound], replaces NULs, and leaves out empty texts and
+// those beyond the first eight names.
 func NewTexts(byName map[string]string) Texts {
 	var packed strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(byName)) {

@@ -1,6 +1,6 @@
 // Package probe carries moments out of the stations.
 //
-// A station reports a moment with one line, on its own line, directly after the fact:
+// A station reports a moment in one statement, on its own line, directly after the fact:
 //
 //	w.endIndex++
 //	w.probe.At(probe.RingAppend, event.Key, event.ResourceVersion)
@@ -31,8 +31,7 @@ type Probe struct {
 	lane     *lane // the subject's lane; nil: the log has every moment
 }
 
-// New returns a probe that writes into log, without a resource or a subject. If log is nil, so is the probe, which then
-// reports nothing.
+// New returns a probe that writes into log, without a resource or a subject. If log is nil, the probe is nil, too.
 func New(log *Log) *Probe {
 	if log == nil {
 		return nil
@@ -65,15 +64,15 @@ func (p *Probe) ID() string {
 }
 
 // At reports a moment about the object key at resource version rv. Both may be zero. [Info.Args] of the point names the
-// args, of which the log keeps four. At never allocates, and blocks only while a [Gate] holds its goroutine.
+// args, of which the log keeps four. At usually allocates nothing, and blocks only while a [Gate] holds its goroutine.
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	if p != nil { // At is small enough to be inlined, so a nil probe costs only this comparison
 		p.report(point, "", "", key, rv, args)
 	}
 }
 
-// Event is At for a moment about a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, inside a FIFO, a
-// delta's type.
+// Event is At for a moment about a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, in a FIFO, a delta's
+// type.
 func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 	if p != nil {
 		p.report(point, typ, "", key, rv, args)
@@ -123,7 +122,7 @@ func cutKey(key string) string {
 	return strings.Clone(key[:MaxKey])
 }
 
-// report returns the record's number, or 0 if the log leaves the moment out.
+// report writes a record, waits at the gate, and returns the record's number, or 0 if the log leaves the moment out.
 func (p *Probe) report(point Point, typ string, texts Texts, key string, rv uint64, args []int) uint64 {
 	if p.lane != nil && p.lane.drops(point, typ) {
 		return 0
@@ -147,8 +146,8 @@ func (p *Probe) put(point Point, typ string, texts Texts, key string, rv uint64,
 	return p.log.put(p.log.now(), point, p.resource, p.subject, typ, texts, key, rv, args)
 }
 
-// Probed is a value on whose behalf others report: a WatchServer has its watcher only as a watch.Interface, but its
-// records must name the watcher.
+// Probed is a value about which others report: a WatchServer has its watcher only as a watch.Interface, but must name
+// the watcher in its records.
 type Probed interface {
 	// Probe returns the probe of the value, which may be nil.
 	Probe() *Probe

@@ -276,7 +276,7 @@ func TestEveryWaitHasAnEndAndAPlace(t *testing.T) {
 
 var update = flag.Bool("update", false, "write constants.go instead of comparing it")
 
-// TestConstantsAreFresh compares the constants with the rows. An editor shows each constant's fact at every report.
+// TestConstantsAreFresh compares constants.go with the rows of points.go; with -update it writes constants.go.
 func TestConstantsAreFresh(t *testing.T) {
 	const file = "constants.go"
 	want := "// Code generated from points.go: make generate. DO NOT EDIT.\n\npackage probe\n\n" +

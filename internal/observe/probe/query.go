@@ -35,7 +35,7 @@ func (q *Query) Matches(r *Record) bool {
 		(q.Type == "" || Like(q.Type, r.Type)) && (q.Key == "" || ObjectKey(q.Key) == ObjectKey(r.Key))
 }
 
-// Like reports whether a text matches one of the alternatives of a pattern.
+// Like reports whether a text equals a pattern or matches one of its alternatives; * alone matches all but "".
 func Like(pattern, text string) bool {
 	for each := range strings.SplitSeq(pattern, "|") {
 		if like(each, text) {
@@ -45,7 +45,7 @@ func Like(pattern, text string) bool {
 	return pattern == text
 }
 
-// like compares a text with one alternative. A * on its own matches any text except "".
+// like compares a text with one alternative.
 func like(pattern, text string) bool {
 	if pattern == "*" {
 		return text != ""

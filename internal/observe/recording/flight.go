@@ -21,7 +21,7 @@ import (
 const (
 	flightWindow = 30 * time.Second // the time before the fault that a file covers
 	flightAfter  = 2 * time.Second  // the time after the fault that a file covers
-	flightRest   = 30 * time.Second // the pause between two files, so that a lasting fault makes one file
+	flightRest   = 30 * time.Second // the pause between two files, so that a lasting fault makes few files
 	maxFlights   = 20               // maximum number of files that one recorder writes
 )
 
@@ -61,7 +61,7 @@ type trigger struct {
 	reason string // "" if nothing has happened that deserves a file
 }
 
-// look saves a recording if one is due.
+// look saves a recording if one is due, flightAfter after the fault.
 func (f *Flight) look(ctx context.Context) {
 	trigger := f.due()
 	if trigger.reason == "" || f.files >= maxFlights || time.Now().Before(f.resting) {
@@ -140,8 +140,8 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns the records since a time on the log's clock, and the picture before them. They begin after the last
-// keyframe before that time, or after the newest keyframe if the log lacks earlier records.
+// window returns the records since a time on the log's clock, and the picture before them. The records begin after the
+// last keyframe before that time, or else after the newest one. Without either, the picture is nil.
 func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
 	first, last := f.Log.Oldest(), f.Log.Last()
 	for r := range f.Log.Between(first-1, last) {

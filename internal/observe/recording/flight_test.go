@@ -29,7 +29,7 @@ type flown struct {
 	dir   string
 	lines []string
 
-	mu   sync.Mutex // guards the fields below: the test folds while the recorder asks for a keyframe
+	mu   sync.Mutex // guards the fields below: the test folds while the recorder gets a keyframe
 	fold *fold.State
 	kept *fold.Keyframes
 
@@ -150,7 +150,7 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 		f.run(t, func() {
 			f.live(5 * time.Second)
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/a", 900, 0, 1, 100, 900)
-			// An object a that is not in the store breaks the rules, too.
+			// The store has not taken a yet, so this record breaks rule 1.
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900)
 			f.live(40 * time.Second)
 		})

@@ -48,7 +48,7 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
-// Begins reports whether a file begins like a recording. A truncated recording does, too.
+// Begins reads the beginning of a file, and reports whether it is that of a recording, which may be truncated.
 func Begins(file io.Reader) bool {
 	zipped, err := gzip.NewReader(file)
 	if err != nil {
@@ -60,9 +60,9 @@ func Begins(file io.Reader) bool {
 	return err == nil && string(head) == beginning
 }
 
-// Read reads a whole recording, until ctx is done. It returns an error for a file that is not a recording, is
-// truncated, is impossible (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or is too
-// large to show, in bytes, in records, or in its picture at any moment.
+// Read reads a whole recording. It returns an error if ctx is done, or the file is not a recording, is truncated, is
+// impossible (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or is too large to show, in
+// bytes, in records, or in its picture.
 func Read(ctx context.Context, in io.Reader) (*Recording, error) {
 	return limits{maxBytes, maxRecords}.read(ctx, in)
 }
@@ -116,7 +116,7 @@ func (l limits) readLines(ctx context.Context, in io.Reader) (*Recording, error)
 	return rec, err
 }
 
-// readRecords reads the records, and folds each at once, so that it can stop at the first picture that is too large.
+// readRecords reads the records and folds them in batches, so that it can stop when the picture has become too large.
 func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineReader) error {
 	picture := rec.Start.Clone()
 	places := rec.Header.places()
@@ -201,8 +201,7 @@ func (h *Header) places() map[probe.Point][]int {
 	return places
 }
 
-// arranged returns args in this program's order, given their places in the recording; an arg that the recording lacks
-// is 0.
+// arranged returns args in this program's order, given their places in the recording; an arg without a place is 0.
 func arranged(args [4]int, from []int) (arranged [4]int) {
 	for i, place := range from {
 		if place >= 0 && place < len(args) {

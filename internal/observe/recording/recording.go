@@ -1,5 +1,5 @@
-// Package recording writes the probe log to a file while the program runs, and loads such a file back into a log while
-// no program runs. A recording is gzip over lines of JSON: a [Header], then one record a line.
+// Package recording writes the probe log to a file while the program runs, and reads such a file later. A recording is
+// gzip over lines of JSON: a [Header], then one record a line.
 //
 // [Write] follows the log from its beginning, for the flag -record. A [Flight] watches the log and, when something goes
 // wrong, writes the records that led to it. [Read] reads such a file, and limits the memory that it takes. The page
@@ -48,8 +48,7 @@ type Header struct {
 	// uses it to arrange the args. nil: the reader's own table applies.
 	Table    Texts `json:"table,omitempty"`
 	Switches Texts `json:"switches,omitempty"` // the switches of the command line, for later readers
-	// Keyframe is the picture before the first record, for [fold.Read]; nil: the recording begins with an empty
-	// picture.
+	// Keyframe is the picture before the first record, for [fold.Read]; nil: an empty picture.
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }
 

@@ -122,7 +122,7 @@ func TestWhatIsNoRecordingIsRefusedWithAReason(t *testing.T) {
 }
 
 // TestARecordingOfAnotherTableIsRead checks that a recording stays readable after points were added, renamed or
-// removed, or have got other args.
+// removed, or got other args.
 func TestARecordingOfAnotherTableIsRead(t *testing.T) {
 	file := packed(t, `{"format":"listwatch recording","version":1,"more":[],"table":{"AddSent":"len cap",`+
 		`"RingAppend":"oldest colour start","StoreUpdate":"n"}}`+"\n"+

@@ -46,8 +46,8 @@ type named struct {
 	name string
 }
 
-// Late returns the names of the goroutines that still run although their context is done, including those that only
-// wait for others.
+// Late returns, sorted and each once, the names of the goroutines that still run although their context is done,
+// including those that only wait for others.
 func Late() (names []string) {
 	for n := range running.Range {
 		if n := n.(*named); n.ctx.Err() != nil && !slices.Contains(names, n.name) {

@@ -16,7 +16,7 @@ import (
 type Rule struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"` // the promise, in one sentence
-	// Loud: the rule follows only watchers that were never quiet, so that all their moments are in the log.
+	// Loud: the rule follows only watchers that were never quiet, because the log has all their moments.
 	Loud bool `json:"loud,omitempty"`
 	// new returns the rule's state before the first record. fromStart: the log has no earlier record.
 	new func(fromStart bool) checking
@@ -149,8 +149,7 @@ type Monitor struct {
 	breaches []Breach
 }
 
-// NewMonitor returns a monitor before its first look. It starts no goroutine; [Monitor.Run] and [Monitor.Look] do the
-// work.
+// NewMonitor returns a monitor before its first look. It starts no goroutine: call [Monitor.Run] or [Monitor.Look].
 func NewMonitor(log *probe.Log) *Monitor {
 	return &Monitor{log: log, checker: New(), counts: map[int]int{}}
 }

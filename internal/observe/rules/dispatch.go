@@ -120,12 +120,12 @@ func (n *noGap) finish() {
 	}
 }
 
-// below reports whether key equals of, or is in the directory of.
+// below reports whether key is the directory named by of, or is in it.
 func below(key, of string) bool {
 	return key == of || strings.HasPrefix(key, strings.TrimSuffix(of, "/")+"/")
 }
 
-// closedInputs is rule 4. Go itself panics if a goroutine sends into a closed channel. This rule checks that a dispatch
+// closedInputs is rule 4. Go itself panics if a goroutine sends on a closed channel. This rule checks that a dispatch
 // that begins after a watcher has stopped does not send to it.
 type closedInputs struct {
 	gone        map[string]uint64 // by watcher, the record at which it stopped

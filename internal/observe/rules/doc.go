@@ -22,6 +22,6 @@
 //
 // # Concurrency
 //
-// Any goroutine may use a [Monitor], but only one goroutine a [Checker]. Nothing here starts goroutines. A checker
-// remembers only watchers that have not ended, and at most [maxRemembered] objects or versions of each.
+// A [Monitor] is safe for concurrent use; a [Checker] belongs to one goroutine. Nothing here starts goroutines. A
+// checker forgets a watcher soon after its end, and remembers at most [maxRemembered] objects or versions of each.
 package rules

@@ -6,7 +6,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// each is a rule's memory of each watcher, from the watcher's beginning to its end. The zero value is empty.
+// each is a rule's memory of each watcher, which ends with the watcher. The zero value is empty.
 type each[S any] struct {
 	loud bool // whether to follow only watchers whose beginning is in the log and that were never quiet
 	of   map[string]*S
@@ -26,7 +26,7 @@ func (e *each[S]) at(r *probe.Record) *S {
 	return e.of[r.Subject]
 }
 
-// honestBookmarks is rule 3: after a bookmark, every event is newer than the bookmark.
+// honestBookmarks is rule 3: a bookmark is not older than what the watcher sent before, and later events are newer.
 type honestBookmarks struct {
 	each[struct{ promised, sent uint64 }] // the versions of the watcher's newest bookmark and event
 }
@@ -77,7 +77,7 @@ func (e *eventTypes) check(r *probe.Record) string {
 const maxUnread = 1 << 12
 
 // deletedVersions is rule 6. The watcher reports an event's version. Its server reports the version of the object in
-// the event. The rule compares the two.
+// the event. The rule compares the two for each deletion.
 type deletedVersions struct{ each[wire] }
 
 // wire pairs the events that a watcher sends with those that its server receives. One of the two lists is empty.
@@ -111,7 +111,7 @@ func (d *deletedVersions) check(r *probe.Record) string {
 	return ""
 }
 
-// inOrder is rule 9, as far as one stream shows it: it cannot notice a missing event. It remembers the newest event.
+// inOrder is rule 9, as far as one stream shows it: it cannot notice a missing event.
 type inOrder struct{ each[probe.Record] } // the watcher's newest event
 
 func (o *inOrder) check(r *probe.Record) string {

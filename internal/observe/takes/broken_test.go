@@ -15,8 +15,7 @@ import (
 )
 
 // TestMakeBroken finds the lab of every take of a first try, and its broken version of the code. With -update it
-// records that version and keeps the take. The heavy form records it, but does not keep the take. Each recording needs
-// its own build.
+// records that version and keeps the take. With FULL set, it only records the version.
 func TestMakeBroken(t *testing.T) {
 	root := require.Value(filepath.Abs("../../.."))(t)
 	update := flag.Lookup("update").Value.String() == "true"

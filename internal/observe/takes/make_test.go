@@ -76,7 +76,7 @@ func (c *cable) cut() {
 	}
 }
 
-// script has the events of a take. It calls roll to start the camera; the take has no earlier records.
+// script has the events of a take. If play calls roll, the camera starts there: the take has no earlier records.
 type script struct {
 	capacity    int // the ring's capacity; 0: dynamic
 	controllers []string
@@ -211,7 +211,7 @@ func (b busy) Write(p []byte) (int, error) {
 }
 
 // watch opens a watch of all pods and copies its bytes to the writer "to", a kilobyte at a time. The watch ends with
-// the test or with a call of stop, which waits for its end.
+// the test or with a call of stop, which waits until all bytes are copied.
 func (s *set) watch(t *testing.T, agent, more string, to io.Writer) (stop func()) {
 	t.Helper()
 	response := require.Value(s.get(t, agent, "/api/v1/pods?watch=true"+more, t.Context()))(t)
@@ -352,7 +352,7 @@ func shoot(t *testing.T, sc script) (file []byte) {
 	return file
 }
 
-// TestMake makes every take that has a script. With -update it keeps them.
+// TestMake makes every take in [All], or only the one of -as-built. With -update it keeps them.
 func TestMake(t *testing.T) {
 	if name, out, ok := strings.Cut(*asBuilt, "="); ok {
 		require.NoError(t, os.WriteFile(out, shoot(t, scripts[name]), 0o644))

@@ -39,7 +39,7 @@ type Take struct {
 	Key   string // the object that the take is about
 }
 
-// All lists the takes that belong to no story: chapters and screenshots show them.
+// All lists the takes that belong to no story and to no lab: chapters and screenshots show them.
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches",
 		"default/a"},
@@ -91,7 +91,7 @@ func (t Take) Lab() string {
 	return id
 }
 
-// File returns the recording's file. The caller owns it.
+// File returns the recording's file, which the caller owns. It panics if there is none.
 func (t Take) File() []byte {
 	file, err := files.ReadFile(t.Name + Suffix)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// check fails the test unless the take is small, has no gap, and fits its title.
+// check fails the test unless the take is small, has no gap, shows its object, and has the anomalies that it should.
 func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
 	assert.True(t, len(file) < 145_000, "%d bytes, want less than 145 kB", len(file))
@@ -65,8 +65,7 @@ func TestEveryTakeOfTheRepositoryStillReplays(t *testing.T) {
 	assert.Equal(t, len(All)+len(scenario.All)+len(Broken), len(Every()), "files")
 }
 
-// shootStory plays a story on a whole pipeline in a bubble, and returns the recording, which ends where the last beat
-// rests.
+// shootStory plays a story on a whole pipeline in a bubble, and returns the recording up to the last beat's rest.
 func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 	sandboxtest.Run(t, 1<<16, func(t *testing.T, w *sandboxtest.Fixture) {
 		world := &scenario.Env{Pipeline: w.Pipeline, Sandbox: w.Sandbox, Log: w.Log, Probe: w.Probe, Clock: w.Clock}
@@ -81,8 +80,8 @@ func shootStory(t *testing.T, story *scenario.Story) (file []byte) {
 	return file
 }
 
-// TestMakeStories checks that every story has its take. With -update it makes the takes and keeps them. The heavy form
-// makes them and keeps nothing: tests of internal/play/scenario check that every story plays and has its beats.
+// TestMakeStories checks that every story has its take. With -update it makes the takes and keeps them. With FULL set
+// it makes them and keeps nothing. Otherwise it makes none, because tests of internal/play/scenario play every story.
 func TestMakeStories(t *testing.T) {
 	for _, each := range scenario.All {
 		t.Run(each.ID, func(t *testing.T) {

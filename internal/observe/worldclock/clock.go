@@ -21,8 +21,8 @@
 //
 // # Goroutines and locks
 //
-// [New] starts nothing; timers fire while [Clock.Run] runs. mu is innermost: it is never held while code outside this
-// package runs.
+// [New] starts nothing; timers fire while [Clock.Run] or [Clock.Advance] runs. mu is innermost: it is never held while
+// code outside this package runs.
 package worldclock
 
 import (
@@ -89,13 +89,13 @@ func (f *frame) at(wall time.Time) time.Time {
 
 // New returns a clock that shows start and runs as fast as the wall clock.
 func New(start time.Time) *Clock {
-	// Round drops the monotonic reading, which is of wall time: with it, Sub would return the difference in wall time.
+	// Round drops the monotonic reading: with it, Sub would return the difference in wall time.
 	now := frame{world: start.Round(0), wall: time.Now(), pace: 1}
 	return &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), frame: now, speed: 1}
 }
 
-// Stops returns a channel for one receiver. When the program goes on after it was stopped as a whole, the clock sends
-// the length of the stop. The clock reports only stops of a second and more, in which the clock would have run.
+// Stops returns a channel for one receiver, which is never closed. It has the length of each stop of the whole program,
+// if the stop took a second or more and the clock would have run. A stop is lost while the last one is not received.
 func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
 // Run fires timers until ctx is done. Call it once.
@@ -153,7 +153,7 @@ func set[V any](c *Clock, field *V, value V) {
 	c.rouseLocked()
 }
 
-// beatLocked begins a new frame at the present time.
+// beatLocked begins a new frame at the present time, and sends the length of a stop before it.
 func (c *Clock) beatLocked() {
 	old, wall := c.frame, time.Now()
 	next := frame{world: old.at(wall), wall: wall, pace: c.speed}
@@ -180,8 +180,7 @@ func (c *Clock) rouseLocked() {
 	}
 }
 
-// fire fires all due timers, and returns the wall time after which to call it again; ok is false if the clock is
-// stopped.
+// fire fires all due timers, and returns the wall time until its next call; ok is false if the clock is stopped.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +264,7 @@ func (c *Clock) Upcoming(n int) []Due {
 	return due
 }
 
-// State is the state of a clock.
+// State is a clock's time and pace.
 type State struct {
 	Now    time.Time `json:"now"`
 	Speed  float64   `json:"speed"` // the speed while the clock runs

@@ -43,7 +43,7 @@ func (c *Clock) NewTicker(d time.Duration) clock.Ticker {
 // After returns the channel of a timer that cannot be stopped.
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.start(d, 0).ch }
 
-// Tick returns the channel of a ticker that cannot be stopped.
+// Tick returns the channel of a ticker that cannot be stopped. It ticks only once if d is not positive.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.start(d, d).ch }
 
 // Sleep returns after d has passed on the world's clock.
