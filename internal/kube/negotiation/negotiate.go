@@ -57,8 +57,9 @@ func Output(r *http.Request) (MediaType, error) {
 	return media, nil
 }
 
-// Accept returns the form of the best clause of an Accept header that the server can satisfy. An empty header accepts
-// anything. allows reports whether the endpoint can convert its objects to target; nil: no conversion.
+// Accept returns the form of the best clause of an Accept header that the server can satisfy, or false if there is
+// none. An empty header accepts anything. allows reports whether the endpoint can convert its objects to target; nil:
+// no conversion.
 //
 // A clause is better if its q is larger or, at equal q, if it is more specific. A clause with a q of 0 comes last, but
 // is not excluded.
@@ -143,7 +144,7 @@ func wantsPretty(r *http.Request) bool {
 		"Mozilla/5.0")
 }
 
-// EncoderFor returns the encoder for JSON or YAML.
+// EncoderFor returns the encoder for JSON or YAML. It panics for an unknown name.
 func EncoderFor(name string, pretty bool) runtime.Encoder {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), name)
 	if !ok {
@@ -213,7 +214,8 @@ func Refusal(code int, format string, args ...any) *apierrors.StatusError {
 // MaxRequestBodyBytes is upstream's limit: twice etcd's limit, because JSON is larger than protobuf.
 const MaxRequestBodyBytes = 3 * 1024 * 1024
 
-// ReadBody returns the body of the request. The error is a 413 if the body is too large, and a 400 if it ends early.
+// ReadBody returns the body of the request. Errors: a 413 if the body is too large, a 400 if it ends early, and the
+// read's own error if r's context is done.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: limitedReadBody
 func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -237,7 +239,7 @@ type Body struct {
 	bytes []byte
 }
 
-// ReadObject reads the body of a request with an object, without decoding it. Errors: 400, 413, 415.
+// ReadObject reads the body of a request with an object, without decoding it. Errors: a 415, or those of [ReadBody].
 func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	info, err := Input(r)
 	if err != nil {
@@ -304,7 +306,7 @@ func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.
 // maxWarningBytes is the maximum number of bytes of warnings in the header of one response.
 const maxWarningBytes = 4096
 
-// AddWarnings adds a header for each problem that did not cause a refusal, up to maxWarningBytes.
+// AddWarnings adds one header for each distinct problem that did not cause a refusal, up to maxWarningBytes.
 func AddWarnings(w http.ResponseWriter, problems []error) {
 	size := 0
 	for _, problem := range problems {

@@ -36,8 +36,8 @@ var parameters = sets.New(
 	"tailLines", "timeout", "timeoutSeconds", "timestamps", "watch",
 )
 
-// Text returns a text without its secrets. The text may be the head of a request, a whole body or a piece of one, or a
-// line with a URL.
+// Text returns a text without its secrets. The text may be a request's head, a body or a piece of one, or a line with a
+// URL.
 func Text(text string) string {
 	if !strings.ContainsAny(text, ":= .\x00?") {
 		return text
@@ -72,8 +72,8 @@ func Query(raw string) string {
 	return strings.Join(pairs, "&")
 }
 
-// Secret hides the data of Secrets, whole or in pieces, and the copy of the object that kubectl apply keeps in an
-// annotation. It hides protobuf completely, because nothing marks the beginning of the data.
+// Secret hides the text from the first field of a Secret's data on, or from the copy of the object that kubectl apply
+// keeps in an annotation. It hides protobuf completely, because nothing marks the beginning of the data.
 func Secret(text string) string {
 	if strings.HasPrefix(text, "k8s\x00") {
 		return Hidden

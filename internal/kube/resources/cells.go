@@ -61,7 +61,8 @@ func podReason(pod *corev1.Pod) any {
 	return "Terminating"
 }
 
-// containersReason returns the first container's reason, or else reason, unless only some containers have completed.
+// containersReason returns the reason of the first container that has one, or else reason. If the result were Completed
+// although a container still runs, it returns Running for a ready pod, and NotReady for any other.
 func containersReason(pod *corev1.Pod, reason string) string {
 	running := false
 	for _, status := range slices.Backward(pod.Status.ContainerStatuses) {
@@ -74,7 +75,6 @@ func containersReason(pod *corev1.Pod, reason string) string {
 			running = true
 		}
 	}
-	// Some containers have completed, and others still run.
 	if reason != "Completed" || !running {
 		return reason
 	}

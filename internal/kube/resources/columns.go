@@ -172,7 +172,7 @@ var (
 	modeColumn = Column{"VolumeMode", "Whether it has a file system.", true, show("spec.volumeMode", "<unset>")}
 )
 
-// nameAndAge returns a kind's own columns between the two that every kind has.
+// nameAndAge returns a kind's own columns between those of the name and the age.
 func nameAndAge(own ...Column) []Column {
 	return slices.Concat([]Column{nameColumn}, own, []Column{ageColumn})
 }
@@ -255,7 +255,7 @@ func (r *Row) field(path string) any {
 	return value
 }
 
-// show returns a cell with the value of a field, or with otherwise if the object lacks the field.
+// show returns a cell with the value of a field, or with otherwise if the field is missing or empty.
 func show(path string, otherwise any) func(*Row) any {
 	return func(r *Row) any {
 		if value := r.field(path); value != nil && value != "" {

@@ -114,7 +114,7 @@ func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
 // AllowUnconditionalUpdate requires a resource version in an update.
 func (LeaseStrategy) AllowUnconditionalUpdate() bool { return false }
 
-// Validate checks the numbers.
+// Validate checks the duration and the number of transitions.
 func (LeaseStrategy) Validate(obj runtime.Object) field.ErrorList {
 	spec, path := &obj.(*coordinationv1.Lease).Spec, field.NewPath("spec")
 	return append(
@@ -181,7 +181,7 @@ type EventStrategy struct{ freely }
 // AllowCreateOnUpdate returns true, so that a reporter may count an event again without checking that it still exists.
 func (EventStrategy) AllowCreateOnUpdate() bool { return true }
 
-// Validate requires that the event is in the namespace of its involved object.
+// Validate requires that the event is in the namespace of its involved object, or in default if the object has none.
 func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 	event, err := coreEvent(obj)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeNameTriggerFunc returns the node of a pod. By this node the cache finds the watchers that select the pod, so that
-// thousands of kubelets can watch pods.
+// NodeNameTriggerFunc returns the node of a pod. The cache finds the watchers of this node's pods without a look at all
+// the others, so that thousands of kubelets can watch pods.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
@@ -88,7 +88,7 @@ func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 }
 
 // CheckGracefulDelete sets the time in which a running pod must stop. A pod that has finished or was never bound to a
-// node gets no time, because no kubelet will report the end of its containers.
+// node gets no time, because no kubelet will report the end of its containers. A negative time becomes one second.
 func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
@@ -106,7 +106,7 @@ func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.Delet
 // PodStatusStrategy is for writes by the kubelet, which change the status but not the spec.
 type PodStatusStrategy struct{ PodStrategy }
 
-// PrepareForUpdate keeps everything but the status and the metadata.
+// PrepareForUpdate keeps the spec, the owner references and, if the new status has none, the QOS class.
 func (PodStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	pod.Spec = *oldPod.Spec.DeepCopy()
@@ -215,7 +215,7 @@ func defaultRequests(resources *corev1.ResourceRequirements) {
 	}
 }
 
-// defaultPullPolicy returns Always for an image with a tag that may move.
+// defaultPullPolicy returns Always for an image without a digest whose tag is latest or missing, else IfNotPresent.
 func defaultPullPolicy(image string) corev1.PullPolicy {
 	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	if !strings.Contains(image, "@") && (!tagged || tag == "latest") {

@@ -92,8 +92,8 @@ const updatablePodSpec = "pod updates may not change fields other than " +
 	"additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
 	"previously negative)"
 
-// validatePodSpecUpdate accepts new images, more tolerations, fewer scheduling gates, and a shorter deadline. Other
-// containers or another node would make it another pod.
+// validatePodSpecUpdate accepts new images, more tolerations, fewer scheduling gates, and a first or shorter deadline.
+// Other containers or another node would make it another pod.
 //
 // Differs: upstream also shows the fields that differ.
 func validatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {

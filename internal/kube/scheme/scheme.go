@@ -50,7 +50,7 @@ func ClearKind(obj runtime.Object) runtime.Object {
 }
 
 // WithKind returns obj with kind and apiVersion. If they are missing, it returns a shallow copy that has them, because
-// other watchers may share obj.
+// other watchers may share obj. It returns an error if the scheme lacks obj's type.
 func WithKind(obj runtime.Object) (runtime.Object, error) {
 	if !obj.GetObjectKind().GroupVersionKind().Empty() {
 		return obj, nil
@@ -93,8 +93,7 @@ func FromStored(stored *corev1.Event, out *eventsv1.Event) error {
 	return convertEvent(stored, out, 0, 1)
 }
 
-// convertEvent copies an event field by field, by the fields' JSON names. from and to are the columns of [renamed] for
-// in and out.
+// convertEvent copies an event's fields by their JSON names. from and to are the columns of [renamed] for in and out.
 func convertEvent(in, out runtime.Object, from, to int) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(in)
 	if err != nil {

@@ -30,7 +30,7 @@ type Config struct {
 
 	Ready     func() error         // returns why the caches are not ready; nil: they are always ready
 	EtcdReady func() error         // returns why etcd would refuse a write; nil: not checked
-	Registry  *prometheus.Registry // for metrics, and shown at /metrics; nil: New makes one
+	Registry  *prometheus.Registry // for this server's metrics, at /metrics; nil: New makes one
 }
 
 // Handler returns [New] as the function that the server half of a pipeline expects.
@@ -97,7 +97,7 @@ type check struct {
 	ask  func() error // nil: not checked
 }
 
-// health serves one health endpoint. With ?verbose it lists the checks.
+// health serves one health endpoint. With ?verbose, or if one fails, it lists the checks.
 type health struct {
 	name   string
 	checks []check

@@ -116,7 +116,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	pod := into[corev1.Pod](t, a.Do("GET", podsPath+"/a", "").Body)
 	got, want := managers(pod), []string{"kubectl Update", "labeller Update", "kubelet Update status"}
 	assert.True(t, sameElements(got, want), "got %v, want %v", got, want)
-	// Any write that changes a field makes the writer its owner, and an apply by another manager conflicts.
+	// Any write that changes a field makes the writer the field's owner, and an apply by another manager conflicts.
 	status := wantStatus(t, a.apply("one", "", ", labels: {x: '2'}}\n"), 409, metav1.StatusReasonConflict)
 	assert.True(t, len(status.Details.Causes) == 1 && strings.Contains(status.Details.Causes[0].Message, `"labeller"`),
 		"causes: got %+v", status.Details.Causes)
@@ -193,7 +193,7 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 		!sameElements(managers(pod), []string{"one Apply", "kubelet Apply status"}) {
 		t.Errorf("got %d %v %+v", w.Code, managers(pod), pod.Status)
 	}
-	// Through the object's path an apply of the status has no effect, and makes no manager an owner of it.
+	// An apply of the status through the object's path has no effect, and makes no manager the status's owner.
 	pod := a.applied(200, "one", "", oneContainer+"status: {phase: Failed}\n")
 	assert.True(t, pod.Status.Phase == corev1.PodRunning &&
 		(!strings.Contains(string(pod.ManagedFields[0].FieldsV1.GetRawBytes()), "phase") ||

@@ -220,7 +220,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, contentType string, value
 }
 
 // documents are a kube-apiserver's OpenAPI documents, zipped, in our version and reduced to the paths that we serve. A
-// test in internal/check/compat/kubectl, part of `make full`, compares them with a kube-apiserver's, and writes them.
+// test in internal/check/compat/kubectl, part of `make full`, compares them with the original; -update writes them.
 //
 //go:embed openapi
 var documents embed.FS

@@ -38,7 +38,7 @@ import (
 // world's.
 type fieldManager struct{ manager *managedfields.FieldManager }
 
-// newFieldManager returns the field manager of one path.
+// newFieldManager returns the field manager of one path, which for a scale is unmanaged.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
@@ -60,8 +60,7 @@ type unmanaged struct{}
 
 func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
-// resetFields returns the fields that a write to this path cannot change, so that the write makes no manager their
-// owner.
+// resetFields returns the fields that a write to this path cannot change, and of which it makes no manager the owner.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {
@@ -77,8 +76,8 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 	}
 }
 
-// Update records in obj's managed fields, under the client's name, the differences from live. If an element of a list
-// lacks its key, or the objects are too large, obj gets the managed fields of live.
+// Update records in obj's managed fields, under the client's name, the differences from live. If the library fails, as
+// it does for a list element without its key, or the objects are too large, obj gets the managed fields of live.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
 // Differs: upstream logs such an error, with [SHOULD NOT HAPPEN], and has no limit.

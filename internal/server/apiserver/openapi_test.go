@@ -70,7 +70,7 @@ func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
-// TestDiscoverySaysTheSameInBothForms compares them with each other; docs/KINDS.md shows their content.
+// TestDiscoverySaysTheSameInBothForms compares the two forms with each other; docs/KINDS.md shows their content.
 func TestDiscoverySaysTheSameInBothForms(t *testing.T) {
 	a := newAPI(t)
 	var aggregated, legacy []string
@@ -165,7 +165,7 @@ func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 		if r.Namespaced {
 			path = handlers.Root(r) + "/namespaces/{namespace}/" + r.Name + "/{name}"
 		}
-		// kubectl finds out from a kind's PATCH whether the server validates fields
+		// The description of a kind's PATCH shows kubectl whether the server validates fields.
 		assert.True(t, described[path]["patch"] != nil, "no document describes %s: in internal/check/compat run "+
 			"go test -tags full ./kubectl -run TestTheDocuments -update", path)
 	}

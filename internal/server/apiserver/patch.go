@@ -39,13 +39,13 @@ const (
 	// maxPatchElements is the maximum number of elements in the lists of a strategic merge patch. For each element, the
 	// library searches the stored list from the beginning.
 	maxPatchElements = 2000
-	// maxPatchedBytes is the maximum size of an object between operations: the stored object, the patch's values, and
-	// copies.
+	// maxPatchedBytes is the maximum size of an object after each slice of operations: the stored object, the patch's
+	// values, and copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
 	// maxAppliedFields is the maximum number of fields and elements in an apply. Recording their managers takes
 	// quadratic time. The managed fields of larger applies do not fit into etcd anyway.
 	maxAppliedFields = 10000
-	// patchSlice is the number of a JSON patch's operations between two checks whether the request has ended.
+	// patchSlice is the number of a JSON patch's operations between two checks of the size and of the request's end.
 	patchSlice = 500
 )
 
@@ -103,7 +103,7 @@ func patchTypeOf(r *http.Request) (types.PatchType, error) {
 }
 
 // patcher runs a PATCH. It makes the new object from the stored one, and repeats this whenever another writer was
-// faster. So a patch without a resource version never conflicts.
+// faster, so that a patch without a resource version never conflicts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
 type patcher struct {
@@ -120,8 +120,9 @@ type patcher struct {
 	warnings []error
 }
 
-// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch; 404 if there is no object to
-// patch; 409 if an apply has a uid and no object has it; 413; and 422 for a patch that does not fit the object.
+// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch or another name; 404 if there is
+// no object to patch; 409 if an apply conflicts with other managers, or names a uid and there is no object; 413; 415
+// for an apply of a scale; 422 for a patch that does not fit the object.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
 	exists := old.(metav1.Object).GetResourceVersion() != ""
@@ -146,7 +147,7 @@ func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtim
 	return obj, handlers.CheckName(obj, p.name, p.namespace)
 }
 
-// applyPatch applies the patch to old's JSON, and decodes the result.
+// applyPatch applies the patch to old's JSON, decodes the result, sets its defaults, and records the manager.
 func (p *patcher) applyPatch(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	withType, err := scheme.WithKind(old)
 	if err != nil {

@@ -189,7 +189,7 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 }
 
 // Merging the fields of an apply into managedFields takes quadratic time. The scope in this test has no field manager,
-// so the test panics if the apply gets that far.
+// so the apply gets a 415 if it gets that far.
 func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
 	for i := range keys {

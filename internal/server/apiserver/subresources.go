@@ -67,8 +67,8 @@ func (e eviction) Describe() *registry.Resource { return e.pods.Describe() }
 
 func (eviction) New() runtime.Object { return &policyv1.Eviction{} }
 
-// Create deletes the pod name with the options in obj. Errors: 400 if the names differ, or the error of
-// [registry.Store.Delete].
+// Create deletes the pod name with the options in obj. Errors: 400 if obj is no Eviction or has another name, or the
+// error of [registry.Store.Delete].
 func (e eviction) Create(ctx context.Context, namespace, name string, obj runtime.Object,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	eviction, ok := obj.(*policyv1.Eviction)
@@ -281,7 +281,7 @@ type logAnswer struct {
 	lines                        int // lines of the log so far, including those left out
 }
 
-// newLogAnswer parses the options. Errors: 400 for a malformed option, 422 for an invalid value.
+// newLogAnswer parses the options. Errors: 400 if tailLines is no number, 422 if it is negative.
 //
 // Upstream: k8s.io/kubernetes/pkg/apis/core/validation/validation.go: ValidatePodLogOptions
 func newLogAnswer(w http.ResponseWriter, name string, query url.Values) (a *logAnswer, err error) {
@@ -363,7 +363,7 @@ func (a *logAnswer) linesOf(pod *corev1.Pod, status *corev1.ContainerStatus) (li
 	return lines
 }
 
-// write writes the new lines, and reports whether the log has ended.
+// write writes the new lines, and reports whether the log has ended or cannot be written. The error is that of status.
 func (a *logAnswer) write(pod *corev1.Pod) (ended bool, err error) {
 	status, err := a.status(pod)
 	if err != nil {

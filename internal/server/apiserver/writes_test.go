@@ -100,7 +100,7 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 	wantStatus(t, a.Do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
 }
 
-// If a write of any verb repeats an owner reference, the object keeps one of them, and the client gets a warning.
+// If a write repeats an owner reference, the object keeps one, and the client gets a warning. An apply is refused.
 func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 	const ref = `{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u1"}`
 	other := strings.Replace(ref, `"x"`, `"y"`, 1) // a different reference, although the uid is the same

@@ -159,7 +159,7 @@ const lookTimeout = 3 * time.Second
 var errFull = errors.New("etcd has used up its quota: " + // etcd's own error has no advice
 	"start with another -data-dir, or defragment one that is elsewhere")
 
-// State is the state of an etcd when Look was called.
+// State is the state of an etcd when Look was called. It has at least one member.
 type State struct {
 	Members []Member `json:"members"`
 }
@@ -241,7 +241,7 @@ func (s State) String() string {
 }
 
 // keepAlive is the silence after which the client pings a connection, and the further silence after which the
-// connection counts as lost. By default etcd refuses more frequent pings.
+// connection counts as lost. gRPC allows no shorter time.
 const keepAlive = 10 * time.Second
 
 // TLSFiles are the files for an etcd that requires client certificates; empty: no TLS.

@@ -69,7 +69,8 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Get returns key at opts.Revision, or at the newest revision if that is 0.
+// Get returns key at opts.Revision, or at the newest revision if that is 0; KV is nil if there is no key. Errors:
+// ctx's, ErrFutureRev, ErrCompacted.
 func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,6 +112,7 @@ func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOpti
 }
 
 // OptimisticPut writes key if expected is its modification revision, or if expected is 0 and there is no such key.
+// Errors: ctx's, or ErrLeaseNotFound.
 func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
 	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	s.mu.Lock()
@@ -192,8 +194,7 @@ func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// expireLocked ends the leases whose time is over. Errors: ctx's, or ErrLeaseNotFound if the wanted lease does not
-// exist.
+// expireLocked ends the leases whose time is over. Errors: ctx's, or ErrLeaseNotFound if there is no wanted lease.
 func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
 	if err := ctx.Err(); err != nil {
 		return err

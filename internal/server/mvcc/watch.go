@@ -164,8 +164,7 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	return responses, w.done
 }
 
-// offerLocked adds the events of some revisions that the watch wants. Like etcd, it omits a previous state that is
-// compacted.
+// offerLocked adds the wanted events of some revisions. Like etcd, it omits a previous state that is compacted.
 func (w *watcher) offerLocked(made ...revision) {
 	var events []*clientv3.Event
 	for _, each := range made {

@@ -52,14 +52,14 @@ type addr struct{}
 func (addr) Network() string { return "pipe" }
 func (addr) String() string  { return "pipe" }
 
-// Dial connects to the listener. A closed listener refuses the connection, as a host would.
+// Dial returns the client's end of a pipe when Accept has taken the other end, or ctx's error when ctx is done. A
+// closed listener refuses the connection, as a host would.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	server, client := net.Pipe()
 	return l.connect(ctx, server, client)
 }
 
-// connect gives the server its end of a connection, and returns the client's. Without a listener the connection is
-// refused.
+// connect gives the server its end of a connection, and returns the client's. Without a listener it refuses.
 func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
 	if l == nil {
@@ -129,7 +129,7 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end,
-// which Linux doubles. So a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
+// which Linux doubles. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
 const socketBuffers = 16 << 10
 
 // Lines returns a client like [Network.Client], and one whose connections buffer 16 KB of unread data, as sockets do.

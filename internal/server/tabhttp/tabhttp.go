@@ -61,7 +61,7 @@ type exchange struct {
 	more   chan struct{} // sent by Receive when room changes, received by send, never closed; has room for one
 }
 
-// New returns a proxy that forwards requests through client.
+// New returns a proxy that forwards requests through client, and sends messages with post, which must not block.
 func New(client *http.Client, post func(Message)) *Proxy {
 	return &Proxy{client: client, post: post, open: map[int]*exchange{}}
 }
