@@ -112,7 +112,7 @@ func (l Lab) checkAnswer(dir string) Verdict {
 		l.promise())}}
 }
 
-// answerIn returns the first line of the answer file that is not a comment.
+// answerIn returns the first line of the answer file that is neither blank nor a comment, or "".
 func answerIn(dir string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, answerFile)) // a missing file counts as no answer
 	for line := range strings.Lines(string(text)) {

@@ -119,7 +119,7 @@ func tinyCopy(t *testing.T, body string) (string, Lab) {
 	return dir, Lab{ID: "tiny", Kind: Find, Chapter: "01-storage", Promise: "X holds.", Tests: []string{"TestX"}}
 }
 
-// TestACheckSaysWhatItFound covers a check that does not finish: it is neither a failure nor a success.
+// TestACheckSaysWhatItFound covers solved, wrong and unfinished repairs, and those that do not compile.
 func TestACheckSaysWhatItFound(t *testing.T) {
 	for name, each := range map[string]struct {
 		body   string

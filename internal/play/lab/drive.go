@@ -20,8 +20,8 @@ import (
 )
 
 // Action is a line of a step's script: a request to the built program, and the expected answer. In Do, What and Want,
-// $NAME is the part of an answer that Keep has saved under that name, $i is the number of the request, and $pad is
-// 20,000 bytes.
+// $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes. With Times, $i in Do is
+// the number of the request.
 type Action struct {
 	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
 	Times  int               `json:"times"` // number of concurrent requests whose responses are ignored; 0: one request
@@ -35,7 +35,8 @@ type Action struct {
 }
 
 // Drive builds and starts the program in the working copy dir, and plays the step's script. It writes each action to
-// progress. problem is a failed build or start, or the first wrong response. broken lists the broken promises.
+// progress. problem is a failed build or start, or the first wrong response, or "". broken lists the broken promises.
+// err means that ctx is done or the program cannot be run.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
 	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")

@@ -37,8 +37,7 @@ func Steps() []Lab {
 	return steps
 }
 
-// StartPath writes the checkout's committed tree into dir, with all steps open. It creates dir; if dir exists, it must
-// be empty.
+// StartPath writes the checkout's committed tree into dir, with all steps open. dir must be empty or not exist.
 func StartPath(root, dir string) error {
 	return start(root, dir, pathID, func(dir string) (err error) {
 		for _, l := range Steps() {
@@ -67,7 +66,7 @@ func IsPath(dir string) bool {
 	return id == pathID
 }
 
-// State returns the state of a step in the working copy dir.
+// State returns the state of a step in the working copy dir, or Open if dir has none.
 func (l Lab) State(dir string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, PathFolder, l.ID, "state")) // fails if dir is damaged or no working copy
 	return cmp.Or(string(text), Open)
@@ -86,7 +85,8 @@ func (l Lab) setState(dir, state string) error {
 	return errors.Join(err, os.WriteFile(marks, []byte(yours.String()), 0o644))
 }
 
-// CheckStep runs the step's tests in the working copy dir. If they pass, it drives the built program.
+// CheckStep runs the step's tests in the working copy dir, unless the step's sources are outside its chapter. If they
+// pass, it drives the built program; if that has no problem, an open step becomes Yours.
 func CheckStep(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	verdict, err := Verdict{Solved: true, Says: []string{"its tests pass against this machine"}}, error(nil)
 	if l.Dir == "" {
@@ -117,7 +117,7 @@ func (l Lab) Both(dir string) (theirs, ours *source.Decl, err error) {
 	return theirs, ours, errors.Join(wrong, err)
 }
 
-// Pass replaces the reader's file of the step by ours.
+// Pass replaces the reader's file of the step by ours, and marks the step as Passed.
 func (l Lab) Pass(dir string) error {
 	ours, err := l.declaration(os.DirFS(filepath.Join(dir, PathFolder, l.ID)))
 	if err != nil {

@@ -98,7 +98,7 @@ func (e *Event) read(frame []byte) {
 	e.InitialEnd = read.Type == "BOOKMARK" && meta.Annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// cut returns a copy of the first n bytes of a text.
+// cut returns a text or, if the text is longer than n bytes, a copy of the whole runes among its first n bytes.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -106,8 +106,8 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:n]), "")
 }
 
-// ReadVersion returns the version of a list or an object from the first bytes of its JSON, at most HeadSize; "" if it
-// finds none.
+// ReadVersion returns the version of a list or an object from the first HeadSize bytes of its JSON, which may be
+// gzipped; "" if it finds none.
 func ReadVersion(head []byte, encoding string) string {
 	if encoding == "gzip" {
 		packed, err := gzip.NewReader(bytes.NewReader(head))

@@ -154,8 +154,7 @@ func (x *exchange) look() {
 	x.piece = x.piece[:0]
 }
 
-// Ask is a parsed request. Its only header is the user agent, so it has no credentials. Each text has at most 200
-// bytes.
+// Ask is a parsed request. It has no header but the user agent, so no credentials. Each text has at most 200 bytes.
 type Ask struct {
 	Client                       string // the user agent
 	Method                       string
@@ -230,7 +229,7 @@ func (a *Ask) reads() bool {
 // state reports whether the request reads the whole state: by the first page of a list, or by a watch-list.
 func (a *Ask) state() bool { return a.reads() && !a.Continue && (!a.Watch || a.InitialEvents) }
 
-// resumes reports whether the request is a watch that begins at a version.
+// resumes reports whether the request is a watch without a streamed initial state.
 func (a *Ask) resumes() bool { return a.Watch && !a.InitialEvents }
 
 // trail returns the key of a [trail]. All requests of one informer have the same key.

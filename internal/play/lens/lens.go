@@ -140,7 +140,7 @@ func (l *Lens) Report() Report {
 // acts lists the subresources through which a GET can change the cluster.
 var acts = map[string]bool{"exec": true, "attach": true, "portforward": true, "proxy": true}
 
-// refuse returns the error for a forbidden request, or nil for an allowed one. header is the response's.
+// refuse returns the error for a forbidden request, or nil for an allowed one. For a 405 it sets Allow in header.
 func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	if l.config.Writes {
 		return nil

@@ -162,7 +162,7 @@ func (c *judged) say(so bool, format string, args ...any) string {
 }
 
 // gone looks at the latest watches that got 410 for one version. It returns the first of them and their number. It
-// returns nil if the latest watch did not get 410, or if the client has read the state since.
+// returns nil if a watch has succeeded since, or the client has read the state.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {

@@ -211,7 +211,7 @@ func (s *stream) next() (f frame) {
 	return f
 }
 
-// follow reads until the stream ends.
+// follow reads on another goroutine until the stream ends.
 func (s *stream) follow() { go func() { _, _ = io.Copy(io.Discard, s.response.Body) }() }
 
 func (s *stream) leave() {

@@ -170,7 +170,8 @@ func (w *watched) misread(err error) error {
 	return short
 }
 
-// slim drops all of an object but its names, its UID, its version, and its times of creation and deletion.
+// slim drops all of an object but its names, UID, version, times of creation and deletion, and the annotation of a
+// watch-list's end.
 func slim(object *metav1.PartialObjectMetadata) {
 	full := object.ObjectMeta
 	object.ObjectMeta = metav1.ObjectMeta{

@@ -46,7 +46,7 @@ var resourceName = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?:\.(v[a-z0-9]+)\.([a-
 // resource is a watched collection.
 type resource struct{ name, plural, path string }
 
-// Check returns a 400 for a malformed choice. It does not ask the server whether the resources exist.
+// Check returns a 400 for a malformed choice. It does not check whether the server has the resources.
 func (c *Choice) Check() error {
 	_, err := c.read()
 	return err
@@ -75,7 +75,7 @@ func (c *Choice) read() (all []resource, err error) {
 	return all, nil
 }
 
-// Config describes a [Guest]. All but Probe are required.
+// Config describes a [Guest]. Servers, Choice and Clock are required.
 type Config struct {
 	Servers      []*url.URL
 	Choice       Choice
@@ -162,7 +162,7 @@ func (w *watched) run(ctx context.Context) {
 	w.informer.Run(watching)
 }
 
-// Recount makes the informer of a resource report its objects, if there are at most limit.
+// Recount makes the informer of a resource report its objects, if subject is "informer" and there are at most limit.
 func (g *Guest) Recount(resource, subject string, limit int) {
 	for _, w := range g.watched {
 		if subject == "informer" && w.resource.plural == resource {
@@ -171,7 +171,7 @@ func (g *Guest) Recount(resource, subject string, limit int) {
 	}
 }
 
-// Snapshot returns the states of the informers.
+// Snapshot returns the states of the informers, by resource.
 func (g *Guest) Snapshot() map[string]informer.Snapshot {
 	snapshots := map[string]informer.Snapshot{}
 	for _, w := range g.watched {

@@ -21,7 +21,7 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 // Connections can drop a client's open streams, as a broken connection does. It can cut a line, as a network failure
 // does. It can stall a line: the client then reads nothing, and the server notices backpressure.
 //
-// Its methods may be called from any goroutine, and do not block.
+// Its methods may be called from any goroutine. Only RoundTrip blocks.
 type Connections struct {
 	// Set by NewConnections, never changed.
 	Client         *http.Client    // for the client half and for viewers' requests; sends over these connections

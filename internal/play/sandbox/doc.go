@@ -5,15 +5,15 @@
 //
 // A command is a function. One goroutine, [Sandbox.Run], takes commands from a queue, one after the other, and starts
 // each on a goroutine of its own. A command has the machine to itself until it calls begun, and does not wait before
-// that. Slow work (a restart of etcd, deletions, opening a watch) comes afterwards. So commands need no locks against
-// each other, and a debugger that steps into one stays in it.
+// that. Slow work (a restart of etcd, deletions, opening a watch) comes afterwards. Commands therefore need no locks
+// against each other, and a debugger that steps into one stays in it.
 //
 // The request only waits for the result. A command runs to its end, or is undone, even after its client has gone; only
 // the end of the session ends it early.
 //
-// The gate never holds the owner: it lets KnobTurned pass, and other goroutines report all other points. So in a held
-// world a command begins at once, and its effects wait at their points. After a quarter of a second the request gets a
-// [Receipt] with UnderWay. The end of such a command, with its error, is a record: CommandEnded.
+// The gate never holds the owner: it lets KnobTurned pass, and other goroutines report all other points. In a held
+// world a command therefore begins at once, and its effects wait at their points. After a quarter of a second the
+// request gets a [Receipt] with UnderWay. The end of such a command, with its error, is a record: CommandEnded.
 //
 // # Locks
 //

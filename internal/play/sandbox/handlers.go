@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	observer    = "observer" // the handler that is always registered
+	observer    = "observer" // the handler that New adds
 	maxHandlers = 64
 )
 

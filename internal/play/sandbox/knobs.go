@@ -31,7 +31,7 @@ type Knob struct {
 	Value  string `json:"value"`
 }
 
-// row is one knob of the table. Functions may be nil.
+// row is one knob of the table. check and undo may be nil.
 type row struct {
 	help   string
 	kind   string             // only one command of a kind runs at a time; "": any number
@@ -151,7 +151,7 @@ func (s *Sandbox) table() map[string]row {
 }
 
 // Turn turns one knob. If there is a story, its end turns the knob back. The turn's record comes before those of its
-// effects. An error is an apierrors.APIStatus; 400, 404 and 409 mean that nothing was done.
+// effects. An error is an apierrors.APIStatus; 400, 404, 409 and 429 mean that nothing was done.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})

@@ -150,7 +150,8 @@ type Run struct {
 // Play runs a story, after it has deleted the demo's pods; the demo rests meanwhile. The story is cancelled by the end
 // of ctx or of the session, a reset, or a turned switch. In every case the sandbox undoes the story's changes: it turns
 // the knobs back, closes the story's watchers, and deletes the pods with its label. Play returns after that, or when
-// ctx is done. Errors: 409 while another story or a reset is under way; otherwise play's error, or the undo's.
+// ctx is done. Errors: 409 while another story or a reset is under way; otherwise play's or the undo's, as a 503 if
+// they have no status.
 func (s *Sandbox) Play(ctx context.Context, id string, play func(*Run) error) error {
 	t := &Run{sandbox: s, id: id, play: play, ended: make(chan struct{})}
 	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))

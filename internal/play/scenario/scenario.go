@@ -105,7 +105,7 @@ func (s *Story) podName(letter string) string {
 // Tells reports whether the story has that id, or replaces the former story of that id.
 func (s Story) Tells(id string) bool { return s.ID == id || slices.Contains(s.Was, id) }
 
-// Climax returns the index of the beat that answers the story's last question.
+// Climax returns the index of the beat that answers the story's last question, or of the last beat if there is none.
 func (s *Story) Climax() int {
 	for i := range slices.Backward(s.Beats) {
 		if s.Beats[i].Question != nil {
@@ -161,7 +161,7 @@ type Seen struct {
 	Saw  string `json:"saw"`
 	// By beat; a beat that is not in the records has a zero Range.
 	Beats   []Range `json:"beats"`
-	Untold  string  `json:"untold,omitempty"`  // the missing beats, or the reason why the story was not played
+	Untold  string  `json:"untold,omitempty"`  // the missing beats, an unmet claim, or why the story was not played
 	Symptom string  `json:"symptom,omitempty"` // in a lab: the missing record
 }
 

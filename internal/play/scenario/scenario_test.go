@@ -40,8 +40,7 @@ func inEnv(t *testing.T, alone bool, body func(t *testing.T, w *Env)) {
 	})
 }
 
-// sayings are patterns for each story's outcome, whose numbers come from the run. Locating the beats again checks that
-// each beat has its records.
+// sayings has a pattern for each story's outcome, whose numbers come from the run.
 var sayings = map[string]string{
 	"loses-nothing":   `all ten, in order.*refused a watch of events`,
 	"slow-watcher":    `held 10 in its input and 10 in its result.*closed 0 of the others`,
@@ -151,8 +150,8 @@ func TestARunThatDoesNotShowTheMoralIsNotTold(t *testing.T) {
 	})
 }
 
-// TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore ends with the record of an answered request, which has no
-// resource.
+// TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore has a second beat that rests at an answered request, a record
+// without a resource.
 func TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore(t *testing.T) {
 	story := Story{ID: "x", Beats: make([]Beat, 3)}
 	for i, words := range []string{"ReflectorBackoff", "RequestAnswered", "CacherReady resource=pods"} {

@@ -48,10 +48,10 @@ var verbs = map[string]verb{
 	// (bookmarks) (watchlist): opens a watcher of the page and returns its name.
 	"watch": openStream,
 
-	// The clients below run until the end of the story. NAME HANDLER (resync=D): starts one more informer of the
-	// story's pods.
+	// The clients below run until the end of the story. NAME HANDLER (resync=D) (labels=L): starts one more informer,
+	// of the story's pods or of the pods with these labels.
 	"informer": inform,
-	// NAME list|stream (delta): starts a reflector that fills a queue, which nothing drains. NAME client: the same,
+	// NAME list|stream (delta): starts a reflector that fills a queue, which only drain empties. NAME client: the same,
 	// streaming, as the story's client.
 	"reflector": reflectPods,
 	"drain":     drain, // NAME: empties the queue of a reflector; returns the changes in the queue's order
@@ -64,7 +64,7 @@ var verbs = map[string]verb{
 	// makes the cache of pods and the informer report every object; a relist only reports a count
 	"recount": recount,
 
-	"await":  await, // PATTERN, or D; the record's fields become variables: NAME.rv, .type, .text, .subject, .n, .seq
+	"await":  await, // PATTERN, or D; sets NAME.rv, .seq, .n, .type, .subject, and the record's texts by name
 	"count":  count, // PATTERN: returns the number of matches, and .most, their largest first argument
 	"expect": expect,
 }
@@ -111,8 +111,8 @@ func (a *args) number(n int) int {
 
 // ---- requests
 
-// send sends a request. It returns the status, the version as .rv, and for pods .n, .tier and .bytes. A refusal
-// is an error if the step has no name.
+// send sends a request. It returns the status, the version as .rv, the size as .bytes, and for a list .n and .tier. It
+// repeats a request that gets 429. Any other refusal is an error if the step has no name.
 func send(s *runner, a *args) (answer, error) {
 	ctx := s.Writing
 	if a.word(0) == http.MethodGet {
@@ -160,8 +160,7 @@ func (a *answer) read(result listwatch.Result) error {
 	return nil
 }
 
-// request builds the request of a send. POST merges the JSON into a new pod, and PUT merges it into the informer's
-// copy.
+// request builds the request of a send. POST merges the JSON into a new pod, and PUT into the informer's copy.
 func (s *runner) request(a *args) (*listwatch.Request, error) {
 	method, target := a.word(0), a.word(1)
 	request := s.client.Verb(method)
