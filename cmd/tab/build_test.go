@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// maxSize is how many bytes a reader on a phone may have to load.
+// maxSize is the maximum number of bytes that a reader on a phone has to load.
 const maxSize = 10_000_000
 
 // TestTheMachineIsSmall looks at what `make tab` has built.

@@ -40,7 +40,7 @@ func (p *program) endsWell(t *testing.T) {
 }
 
 // TestTheProgramEndsWhateverDoesNot has a handler compute forever, and a goroutine beside the machine wait forever. It
-// moves the program's clock by three seconds.
+// moves the program's clock by 2.5 seconds.
 func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	for name, want := range map[string]string{
 		"a handler computes": "front.request",
@@ -215,8 +215,8 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 	assert.NoError(t, goleak.Find())
 }
 
-// TestTheProgramEndsWhateverItDoes stops the program in a held world: writes wait, a story plays, streams are open, and
-// a request's body never arrives.
+// TestTheProgramEndsWhateverItDoes stops a program, running or held, in which a story plays, streams are open, and a
+// request's body never arrives. In the held world writes wait, too.
 func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprintf("held %v", held), func(t *testing.T) {

@@ -101,7 +101,7 @@ type etcdTold struct {
 	percent int
 }
 
-// tell reports etcd's state to the log if the state has changed, and also says it if the first member is full.
+// tell reports etcd's state to the log if its text or percentage has changed, and prints a new text if etcd is full.
 func (t *etcdTold) tell(state *etcdnode.State) {
 	percent, bytes, refuses := 0, int64(0), 0
 	for _, m := range state.Members {

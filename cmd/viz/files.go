@@ -65,8 +65,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 // config, drops the mark, because from then on the file may hold the user's entries.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
-// writeKubeconfig writes a kubeconfig for the server at url. The JavaScript client refuses http unless certificate
-// checks are off.
+// writeKubeconfig writes a kubeconfig for url. The JavaScript client refuses http unless certificate checks are off.
 func writeKubeconfig(name, url string) error {
 	file, err := createOurs(name, func(old io.Reader) bool {
 		head := make([]byte, len(kubeconfigMark))

@@ -76,8 +76,8 @@ func (f *front) run(ctx context.Context) {
 	f.open.Wait()
 }
 
-// serveHTTP serves one request. When over is done, it closes the connection, which makes the handler's next read or
-// write fail.
+// serveHTTP serves one request. When over is done, it closes the connection, so that the handler's reads and writes
+// fail.
 func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
 	defer context.AfterFunc(over, func() { _ = conn.Close() })()
@@ -155,8 +155,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newHTTPClient returns the client half's HTTP client, which opens its connections with dial. Each open watch holds one
-// connection.
+// newHTTPClient returns the client half's HTTP client, which dials with dial. Each open watch holds one connection.
 func newHTTPClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               nil, // the client half connects to our own port

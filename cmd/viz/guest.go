@@ -73,8 +73,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	return machine.Ended(ctx)
 }
 
-// ServeHTTP passes the request to the current visit. The front outlives visits, and so do the requests that the lens
-// forwards.
+// ServeHTTP passes the request to the current visit. The front and the requests that the lens forwards outlive visits.
 func (g *guests) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.now.Load().ServeHTTP(w, r) }
 
 // run runs one visit, with its own log. It returns nil when ctx is done, or the new choice when the page sends one.

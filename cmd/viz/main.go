@@ -37,8 +37,8 @@ const (
 )
 
 // gcPercent is the limit of garbage, in percent of the memory in use. Go's default is 100. The program shares the
-// machine with a browser and an editor. So it takes a third less memory, and under a flood of writes a tenth more
-// processor time: see docs/COSTS.md. GOGC in the environment overrides the limit.
+// machine with a browser and an editor. With this limit it takes a third less memory, and under a flood of writes a
+// tenth more processor time: see docs/COSTS.md. GOGC in the environment overrides the limit.
 const gcPercent = 50
 
 func main() {
@@ -48,8 +48,7 @@ func main() {
 	os.Exit(run(interruptible(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// interruptible returns a context that the first signal ends. A second signal kills the program, as if it handled no
-// signals.
+// interruptible returns a context that the first signal ends. A second signal kills the program, as if unhandled.
 func interruptible() context.Context {
 	// Windows has only os.Interrupt; requesting SIGTERM there is harmless.
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -160,8 +159,7 @@ type tasks struct {
 // task runs its function once, for the first caller; other callers wait for the end of that call.
 type task struct{ do func() error }
 
-// add puts f on the list. do runs f and takes it off the list. The caller calls do when f is due, unless the program
-// ends first.
+// add puts f on the list. do, which the caller calls when f is due, runs f and takes it off the list.
 func (t *tasks) add(f func() error) (do func() error) {
 	added := &task{sync.OnceValue(f)}
 	t.mu.Lock()

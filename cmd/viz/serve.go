@@ -116,7 +116,7 @@ func reason(err error) error {
 	return err
 }
 
-// announce prints the one line that scripts wait for.
+// announce prints the one line that scripts wait for, and with -open opens the browser.
 func announce(o *options, listener net.Listener, stdout, stderr io.Writer) {
 	url := baseURL(o.listen, listener.Addr().(*net.TCPAddr)).String()
 	fmt.Fprintf(stdout, "listening on %s\n", url)

@@ -36,8 +36,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// Host is the environment of a machine. It outlives runs: when a viewer turns a switch, one run ends and the next
-// begins.
+// Host is the environment of a machine. It outlives runs: a turned switch ends one run and begins the next.
 type Host struct {
 	Etcd Etcd
 	Base *url.URL // the URL at which the client half reaches the handler of Serve
@@ -49,8 +48,8 @@ type Host struct {
 	// Page adds the host's own rooms to the page; nil: none.
 	Page  func(page *frame.Page)
 	Hosts []string // the host names under which a browser may open the page, as for [viz.Guard]
-	// Record begins to write the log; nil: nothing is recorded. The machine calls stop last, after the rest of the run
-	// has ended.
+	// Record begins to write the log; nil: nothing is recorded. The machine calls stop after the rest of the run has
+	// ended.
 	Record func(log *probe.Log) (stop func() error, err error)
 	// Recorded names what Record writes. If it is not "", no switch can be turned, because a recording holds one run.
 	Recorded string
@@ -84,7 +83,7 @@ type Run struct {
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
-// ended. It calls ready once, when the whole first run is ready.
+// ended. The error is the fault, or nil after ctx. It calls ready once, when the whole first run is ready.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -286,7 +285,7 @@ func (o Options) Shown() map[string]string {
 // Clocks are the program's two clocks: one for the machine, and one for requests from outside.
 type Clocks struct {
 	World    *worldclock.Clock
-	patience *worldclock.Clock // never stops
+	patience *worldclock.Clock // no viewer can stop it
 }
 
 // StartClocks returns running clocks. stop ends the clocks and returns when they have ended. Call stop after all users
@@ -313,8 +312,8 @@ func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	}
 }
 
-// Hold returns the world that a viewer can hold. It calls say with each line that only viewers of the page would
-// otherwise see.
+// Hold returns the world that a viewer can hold. The world calls say with lines that would otherwise be on the page
+// only.
 func (c *Clocks) Hold(log *probe.Log, say func(line string)) *hold.World {
 	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Say: say})
 }

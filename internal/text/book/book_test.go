@@ -285,8 +285,7 @@ func minutes(page string) float64 {
 	return float64(prose)/220 + float64(said)/180 + float64(lines)/12 + 2*float64(len(asked.FindAllString(page, -1)))
 }
 
-// TestEachChapterEndsWithWhatOneKnows checks that each chapter ends with a summary in three lines. An appendix need
-// not.
+// TestEachChapterEndsWithWhatOneKnows checks that each chapter ends with three lines of summary, before any appendix.
 func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	for _, chapter := range require.Value(chapters.List(chapters.FS()))(t) {
 		text, _, _ := strings.Cut(read(t, chapter.Folder+"/README.md"), "\n## Appendix\n")
@@ -312,7 +311,7 @@ func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 }
 
 // docsPages and docsWords are the maximum numbers of pages of docs/, and of their words of prose and tables. Neither
-// counts CHANGES.
+// counts CHANGES and the generated pages.
 const (
 	docsPages = 15
 	docsWords = 29_000
@@ -398,8 +397,8 @@ var (
 	firstTry = regexp.MustCompile(`(?m)^\[(\w+)\]\((first_try_test\.go) "(code|output)"\)\n`)
 )
 
-// On a forge the reader of a first try has only the link. So its code, which a reader has to see before the question,
-// and its output are below their links, too. Each chapter ends with a link to the next one, which the book has anyway.
+// A forge shows only the link to a first try. The READMEs therefore also have its code and its output below their
+// links. Each chapter ends with a link to the next one, which the book has anyway.
 func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
 	tries, list := 0, require.Value(chapters.List(chapters.FS()))(t)

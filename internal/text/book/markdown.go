@@ -126,7 +126,7 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 	}
 }
 
-// heading removes the title, which the page shows itself, and notes other headings.
+// heading removes the title, which the page shows itself, and notes the headings of levels 2 and 3.
 func (d *document) heading(node *ast.Heading) {
 	if node.Level == 1 {
 		title := d.text(node) // "06 · Cacher"
@@ -241,8 +241,8 @@ var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 // callouts replaces the marks of a forge's boxed quotations by words.
 var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
-// made matches the code or output that "make generate" inserts below a link to a first try, for readers on a forge. The
-// book removes it, because it renders the declaration that the link names.
+// made matches the code, the output or the link to the next chapter that "make generate" inserts for readers on a
+// forge. The book removes it, because its own page has all three.
 var made = regexp.MustCompile(`\n<!-- made -->\n(?s:.*?)\n<!-- end -->\n`)
 
 // htmlBlock handles the two lines around an answer, which a forge folds, too. It drops other HTML.

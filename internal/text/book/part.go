@@ -45,8 +45,7 @@ func words(singular string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + singular + `)s?\b`)
 }
 
-// in returns the place [from, to) at which a text first names the part, or nil. Code names the part only if the code
-// equals p.code.
+// in returns the place [from, to) at which a text first names the part, or nil. Code must equal p.code.
 func (p *Part) in(written string, isCode bool) []int {
 	switch {
 	case isCode && written == p.code:

@@ -34,8 +34,8 @@ var (
 	tag   = regexp.MustCompile(`<[^>]*>`)
 )
 
-// Places returns all places that a search can find: each section, row of a table and question of chapters and
-// documents, and each declaration of the chapters with its comment.
+// Places returns all places that a search can find: each section, row of a table and question of chapters, concepts and
+// documents, and each declaration of the chapters with its comment. Generated documents have none.
 func (b *Book) Places() []Place {
 	var all []Place
 	for _, page := range slices.Concat(b.Chapters, b.Concepts, b.Documents) {
