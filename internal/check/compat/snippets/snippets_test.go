@@ -28,12 +28,12 @@ func waitForWrite(ctx context.Context, store cache.Store, answered metav1.Object
 			return false, nil // the first list is still under way
 		}
 		order, err := resourceversion.CompareResourceVersion(stored, written)
-		return order >= 0, err // an error: one of the two is "", "0", or no number
+		return order >= 0, err // an error if either is "", "0", or not a number
 	}
 	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, arrived)
 }
 
-// podOf returns the pod in an argument of a handler or filter, or nil if only its key is known.
+// podOf returns the pod from a handler's or filter's argument, or nil if only its key is known.
 func podOf(obj any) *corev1.Pod {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj // an old state, or nil
@@ -47,7 +47,7 @@ func podOf(obj any) *corev1.Pod {
 func deletionsOn(node string, gone func(key string)) cache.ResourceEventHandler {
 	return cache.FilteringResourceEventHandler{
 		FilterFunc: func(obj any) bool {
-			pod := podOf(obj) // obj.(*corev1.Pod) would panic at a tombstone
+			pod := podOf(obj) // obj.(*corev1.Pod) would panic on a tombstone
 			return pod == nil || pod.Spec.NodeName == node
 		},
 		Handler: cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
@@ -82,7 +82,7 @@ func handle(ctx context.Context, informer cache.SharedIndexInformer, handler cac
 		return errors.Join(ctx.Err(), cache.ShutDownEventHandler(informer, registration))
 	}
 	<-ctx.Done()
-	return cache.ShutDownEventHandler(informer, registration) // waits for running calls, so a handler would deadlock
+	return cache.ShutDownEventHandler(informer, registration) // waits for running calls; in a handler this deadlocks
 }
 
 // follow lists pods, and then reports each change; after a 410 it lists again.
@@ -117,7 +117,7 @@ func watchFrom(ctx context.Context, pods typed.PodInterface, version string, one
 			}
 			return version, err
 		}
-		version = event.Object.(metav1.Object).GetResourceVersion() // a bookmark's, too
+		version = event.Object.(metav1.Object).GetResourceVersion() // from bookmarks, too
 		if event.Type != watch.Bookmark {
 			one(event)
 		}
@@ -125,7 +125,7 @@ func watchFrom(ctx context.Context, pods typed.PodInterface, version string, one
 	return version, nil
 }
 
-// retried follows pods with a RetryWatcher. It returns at an ERROR: a 410, 401 or 403.
+// retried follows pods with a RetryWatcher. It returns after an ERROR: a stream's 410, or a refusal (401, 403).
 func retried(ctx context.Context, pods typed.PodInterface, version string, one func(watch.Event)) error {
 	source := &cache.ListWatch{WatchFuncWithContext: pods.Watch}
 	w, err := toolswatch.NewRetryWatcherWithContext(ctx, version, source)
@@ -174,7 +174,7 @@ func work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string
 	}
 }
 
-// A reconciler brings the object with a key to the wanted state.
+// A reconciler brings a key's object to the wanted state.
 type reconciler func(ctx context.Context, key string) error
 
 // workOn reconciles one key. The first ten failures queue the key again.
@@ -184,7 +184,7 @@ func workOn(ctx context.Context, queue workqueue.TypedRateLimitingInterface[stri
 		queue.AddRateLimited(key) // after a wait that doubles with each failure
 		return
 	}
-	queue.Forget(key) // done, or given up: the next failure is the first again
+	queue.Forget(key) // done, or given up: the next failure counts as the first
 }
 
 // expectations counts creations that the informer has not shown yet, by the owner's key.
@@ -201,7 +201,7 @@ func (e *expectations) expect(owner string, creations int) {
 	e.missing[owner], e.since[owner] = creations, time.Now()
 }
 
-// observed counts one creation less. Call it in OnAdd, and after each failed POST.
+// observed subtracts one creation. Call it in OnAdd, and after each failed POST.
 func (e *expectations) observed(owner string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
