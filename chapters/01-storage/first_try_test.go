@@ -5,14 +5,14 @@ import "fmt"
 // First try: keep the version in the object, as one more field.
 func Example_versionInTheObject() {
 	stored, revision := map[string]string{}, 4
-	write := func(key, value string) int { // etcd says the number afterwards
+	write := func(key, value string) int { // etcd returns the number
 		revision++
 		stored[key] = value
 		return revision
 	}
 
-	guess := revision + 1      // all that the writer can know
-	write("nodes/n1", "ready") // and another client was faster
+	guess := revision + 1      // the writer's best guess
+	write("nodes/n1", "ready") // another client writes first
 	got := write("pods/a", fmt.Sprintf("image: nginx, resourceVersion: %d", guess))
 
 	fmt.Println("the pod says:", stored["pods/a"])

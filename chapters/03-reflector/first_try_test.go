@@ -20,7 +20,7 @@ import (
 
 // First try: ask for the list once a second.
 func Example_poll() {
-	server := func(at time.Duration) int { // how many pods: one more for half a second a minute
+	server := func(at time.Duration) int { // 100 pods, and 101 for half a second each minute
 		at %= time.Minute
 		if time.Second/10 < at && at < time.Second*6/10 {
 			return 101
@@ -46,7 +46,7 @@ type change struct {
 	verb, pod string
 }
 
-// changes are what the server goes through.
+// changes are the server's changes, in order.
 var changes = []change{
 	{5, "ADDED", "a"},
 	{6, "ADDED", "b"},

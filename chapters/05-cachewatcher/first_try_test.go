@@ -14,7 +14,7 @@ func Example_filterByTheVerb() {
 		{"MODIFIED", "a", "web"},
 		{"MODIFIED", "b", "db"},
 	}
-	has := map[string]bool{} // the pods that a client which selects app=web knows
+	has := map[string]bool{} // the pods that the client has
 	for _, change := range changes {
 		if change.app != "web" {
 			continue // does not match: not for this client

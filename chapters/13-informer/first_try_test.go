@@ -8,10 +8,10 @@ import (
 	"listwatch/internal/check/bubble"
 )
 
-// First try: the loop tells the handlers at once, and then stores the pod.
+// First try: the loop calls the handlers at once, and then stores the pod.
 func Example_tellThenStore() {
 	store := map[string]string{}
-	handler := func(name string) { // looks which node the pod is on
+	handler := func(name string) { // looks up the pod's node
 		node, found := store[name]
 		fmt.Printf("told of %s; the store says %q, %t\n", name, node, found)
 	}
@@ -24,8 +24,8 @@ func Example_tellThenStore() {
 	// told of a; the store says "", true
 }
 
-// Second try: the store first. A handler that comes late is shown what is stored, and then
-// added to the list.
+// Second try: the store first. A late handler gets the stored pods, and is then added to the
+// list.
 func Example_showThenAdd() {
 	bubble.Example(func() {
 		var mu sync.Mutex // guards store and handlers, in each step
