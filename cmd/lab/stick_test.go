@@ -32,7 +32,7 @@ func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	return d
 }
 
-// types runs a command, types input into it, and returns when the command ends, or has printed the text enough.
+// types runs a command, types input into it, and returns when the command ends, or has printed the given text.
 func (d *desk) types(t *testing.T, command, input string, enough ...string) (said string, err error) {
 	t.Helper()
 	t.Log(command)
@@ -48,8 +48,8 @@ func (d *desk) types(t *testing.T, command, input string, enough ...string) (sai
 	return out.text.String(), err
 }
 
-// output keeps a command's output, which only a goroutine of package exec writes, and stops the command after the text
-// enough.
+// output keeps a command's output, which only a goroutine of package exec writes, and stops the command after enough,
+// if that is not "".
 type output struct {
 	text   bytes.Buffer
 	enough string

@@ -107,7 +107,7 @@ func exportTo(folder string, stdout io.Writer) error {
 
 // startRecording begins to write the log to -record's file, if there is one. Call stop when nothing writes to the log
 // any more: it returns when the file is complete, with the end of both halves in it. If the recording breaks earlier,
-// the program prints the reason at once and continues without it. stop returns only an error at the end.
+// the program prints the reason at once and continues without it, and stop returns nil.
 func startRecording(
 	o *options, switches map[string]string, log *probe.Log, stderr io.Writer,
 ) (stop func() error, _ error) {

@@ -76,8 +76,7 @@ func (f *front) run(ctx context.Context) {
 	f.open.Wait()
 }
 
-// serveHTTP serves one request. When over is done, it closes the connection, so that the handler's reads and writes
-// fail.
+// serveHTTP serves one request. When over is done, it closes the connection, which ends the handler's reads and writes.
 func (f *front) serveHTTP(over context.Context, w http.ResponseWriter, r *http.Request) {
 	conn := r.Context().Value(connKey{}).(net.Conn)
 	defer context.AfterFunc(over, func() { _ = conn.Close() })()
@@ -93,7 +92,7 @@ func newFrontLog(out io.Writer) *log.Logger {
 	return log.New(&once{out: out, said: map[string]bool{}}, "viz: ", log.Lmsgprefix)
 }
 
-// once passes on the first line of each kind. One logger writes to it, under the logger's lock.
+// once passes on the first line of each of the first maxKinds kinds. One logger writes to it, under the logger's lock.
 type once struct {
 	out  io.Writer
 	said map[string]bool // keyed by the beginning of a line without digits, which differ from connection to connection
@@ -119,7 +118,7 @@ func (o *once) Write(line []byte) (int, error) {
 // connKey is the key of the connection in a request's context.
 type connKey struct{}
 
-// track counts connections. net/http calls it for each new one before Serve can return, so none begins after run waits.
+// track counts connections. net/http calls it for each new one before Serve can return, so run waits for all of them.
 func (f *front) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:

@@ -91,7 +91,7 @@ func TestALongHeaderIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := serveIn(t, func(http.ResponseWriter, *http.Request) { t.Error("served") })
 		conn := s.say(t, "")
-		// an error means that the server has stopped reading, as it should
+		// An error means that the server has stopped reading, as it should.
 		go fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("x", 2*maxHeaderBytes))
 		said := closedWithin(t, conn, headerTimeout)
 		assert.True(t, strings.HasPrefix(said, "HTTP/1.1 431 "), "got %q", said)

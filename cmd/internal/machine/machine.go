@@ -67,7 +67,7 @@ type Etcd struct {
 	Restart func(ctx context.Context) error // restarts etcd; nil: the host cannot
 }
 
-// Run is one run of both halves, with a log and clocks of its own, as its host sees it.
+// Run is one run of both halves, with a log and clocks of its own.
 type Run struct {
 	Options  Options
 	Log      *probe.Log
@@ -83,7 +83,7 @@ type Run struct {
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
-// ended. The error is the fault, or nil after ctx. It calls ready once, when the whole first run is ready.
+// ended. It returns the fault, or nil after ctx is done. It calls ready once, when the whole first run is ready.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -97,7 +97,7 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 }
 
 // run runs until ctx is done, something essential breaks, or a viewer turns a switch. next has the options of the run
-// after a turned switch, and is otherwise nil. All goroutines of the run have ended by then.
+// after a turned switch, and is otherwise nil. When it returns, all goroutines of the run have ended.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
 	clocks, stopClocks := StartClocks()
@@ -242,8 +242,8 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin sends the next run's options to a run, which receives from next and ends. If the run is ending already, the
-// error is a 409 that names resources.
+// Begin sends the next run's options to a run, which then ends. If the run is ending already, the error is a 409 that
+// names resources.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:
@@ -269,7 +269,7 @@ type Options struct {
 	Etcd         string            // "memory": the small etcd; "": a real one
 }
 
-// Shown returns the options of the program's start that the page shows.
+// Shown returns the options that the page shows, by name.
 func (o Options) Shown() map[string]string {
 	all := maps.Clone(o.Switches)
 	all["storage-media-type"], all["ring-capacity"], all["clock"] = o.MediaType, "dynamic", o.Clock
@@ -312,8 +312,7 @@ func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	}
 }
 
-// Hold returns the world that a viewer can hold. The world calls say with lines that would otherwise be on the page
-// only.
+// Hold returns the world that a viewer can hold. The world calls say with lines that are otherwise only on the page.
 func (c *Clocks) Hold(log *probe.Log, say func(line string)) *hold.World {
 	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Say: say})
 }
