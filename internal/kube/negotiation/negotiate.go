@@ -156,7 +156,7 @@ func EncoderFor(name string, pretty bool) runtime.Encoder {
 	return info.Serializer
 }
 
-// Input returns the serializer for the request's body. The error is a 415 for an unknown Content-Type.
+// Input returns the serializer for the request's body, by default JSON's. An unknown Content-Type is a 415.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go: NegotiateInputSerializer
 func Input(r *http.Request) (runtime.SerializerInfo, error) {
@@ -264,8 +264,8 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 	return scheme.ClearKind(obj), nil
 }
 
-// DecodeObject decodes an object, into into if the kinds match, and returns the kind in its data. directive selects the
-// treatment of unknown and duplicate fields: Strict refuses them, Warn (or "") returns warnings, Ignore drops them.
+// DecodeObject decodes an object, reusing into if the kinds match, and returns the kind in its data. directive selects
+// the treatment of unknown and duplicate fields: Strict refuses them, Warn (or "") returns warnings, Ignore drops them.
 func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {
 	serializer := info.Serializer

@@ -55,7 +55,7 @@ func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	}
 }
 
-// Scaled returns a copy of obj with the wanted size and the wanted resource version.
+// Scaled returns a copy of obj with the wanted resource version and the wanted size, whose memory it shares.
 func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 	scaled := obj.DeepCopyObject()
 	*workloadOf(scaled).replicas = &wanted.Spec.Replicas
@@ -206,7 +206,7 @@ func validateDeployment(spec *appsv1.DeploymentSpec, path *field.Path) field.Err
 	return problems
 }
 
-// share returns the number, or the percentage without its sign.
+// share returns the number, or the percentage without its sign, and the problems of an invalid value.
 func share(value *intstr.IntOrString, path *field.Path) (n int, problems field.ErrorList) {
 	if value.Type == intstr.Int {
 		return value.IntValue(), atLeast(0, &value.IntVal, notNegative, path)

@@ -29,7 +29,7 @@ type ServiceStrategy struct{ KeptStrategy }
 // AllowCreateOnUpdate lets a PUT create a service.
 func (ServiceStrategy) AllowCreateOnUpdate() bool { return true }
 
-// Default sets missing fields.
+// Default sets missing fields of the service and its ports.
 //
 // Differs: services get no addresses.
 func (ServiceStrategy) Default(obj runtime.Object) {
@@ -51,7 +51,7 @@ func (ServiceStrategy) Default(obj runtime.Object) {
 // ReplicationControllerStrategy is for replication controllers, the older form of replica sets.
 type ReplicationControllerStrategy struct{ SpecStrategy }
 
-// Default sets missing fields.
+// Default sets missing fields; a missing selector and missing labels become the template's labels.
 func (ReplicationControllerStrategy) Default(obj runtime.Object) {
 	controller := obj.(*corev1.ReplicationController)
 	setDefault(&controller.Spec.Replicas, new(int32(1)))
@@ -71,7 +71,7 @@ func (ReplicationControllerStrategy) Default(obj runtime.Object) {
 // VolumeStrategy is for volumes and their claims.
 type VolumeStrategy struct{ KeptStrategy }
 
-// Default sets missing fields.
+// Default sets a missing volume mode and, for a volume, a missing reclaim policy.
 func (VolumeStrategy) Default(obj runtime.Object) {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolume:
@@ -96,7 +96,7 @@ func (s VolumeStrategy) PrepareForCreate(obj runtime.Object) {
 // StorageClassStrategy is for storage classes.
 type StorageClassStrategy struct{ KeptStrategy }
 
-// Default sets missing fields.
+// Default sets a missing reclaim policy and a missing binding mode.
 func (StorageClassStrategy) Default(obj runtime.Object) {
 	class := obj.(*storagev1.StorageClass)
 	setDefault(&class.ReclaimPolicy, new(corev1.PersistentVolumeReclaimDelete))
@@ -136,6 +136,7 @@ func coreEvent(obj runtime.Object) (*corev1.Event, error) {
 }
 
 // EventAttrs returns the labels and selectable fields of an event of either group, by the fields' names in both groups.
+// It returns an error for any other object.
 func EventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	event, err := coreEvent(obj)
 	if err != nil {
@@ -203,7 +204,7 @@ const maxDataSize = 1 << 20
 // ConfigMapStrategy is for config maps.
 type ConfigMapStrategy struct{ freely }
 
-// Validate checks keys and size.
+// Validate checks the size, and the keys, which data and binaryData must not share.
 func (ConfigMapStrategy) Validate(obj runtime.Object) field.ErrorList {
 	configMap := obj.(*corev1.ConfigMap)
 	problems, size := checkData(configMap.Data, "data")
@@ -230,7 +231,7 @@ func checkData[V ~string | ~[]byte](data map[string]V, name string) (problems fi
 	return problems, size
 }
 
-// ValidateUpdate also refuses to change the data of an immutable config map.
+// ValidateUpdate also refuses, for an immutable config map, a change of the data or of immutable.
 func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
 	problems := s.Validate(obj)
@@ -274,7 +275,7 @@ func (SecretStrategy) Default(obj runtime.Object) {
 	secret.StringData = nil
 }
 
-// Validate checks keys and size.
+// Validate checks the keys and the size of the data.
 func (SecretStrategy) Validate(obj runtime.Object) field.ErrorList {
 	problems, size := checkData(obj.(*corev1.Secret).Data, "data")
 	if size > maxDataSize {
@@ -283,7 +284,7 @@ func (SecretStrategy) Validate(obj runtime.Object) field.ErrorList {
 	return problems
 }
 
-// ValidateUpdate also refuses to change the type of a secret, and the data of an immutable one.
+// ValidateUpdate also refuses a change of the type, and for an immutable secret, of the data or of immutable.
 func (s SecretStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	secret, before := obj.(*corev1.Secret), old.(*corev1.Secret)
 	problems := s.Validate(obj)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeNameTriggerFunc returns the node of a pod. The cache finds the watchers of this node's pods without a look at all
-// the others, so that thousands of kubelets can watch pods.
+// NodeNameTriggerFunc returns the node of a pod. By the node, the cache finds the watchers of the node's pods directly,
+// so that thousands of kubelets can watch pods.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }
@@ -61,7 +61,7 @@ type PodStrategy struct{ SpecStrategy }
 // Default sets missing fields.
 func (PodStrategy) Default(obj runtime.Object) { defaultPod(obj.(*corev1.Pod)) }
 
-// PrepareForCreate gives a new pod its first status.
+// PrepareForCreate sets a new pod's generation and its first status.
 func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
@@ -74,12 +74,12 @@ func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	}
 }
 
-// Validate checks a new pod.
+// Validate checks a new pod's spec.
 func (PodStrategy) Validate(obj runtime.Object) field.ErrorList {
 	return validatePodSpec(&obj.(*corev1.Pod).Spec, field.NewPath("spec"))
 }
 
-// ValidateUpdate checks a changed pod.
+// ValidateUpdate checks a changed spec, and refuses changes of fields that must stay.
 func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	path := field.NewPath("spec")

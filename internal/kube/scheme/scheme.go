@@ -88,7 +88,7 @@ func Stored(obj runtime.Object) (runtime.Object, error) {
 	return stored, convertEvent(event, stored, 1, 0)
 }
 
-// FromStored converts stored to out.
+// FromStored converts a stored event to the form of events.k8s.io/v1, in out.
 func FromStored(stored *corev1.Event, out *eventsv1.Event) error {
 	return convertEvent(stored, out, 0, 1)
 }

@@ -222,8 +222,8 @@ func TestABindingOfTheOlderPathNamesItsPodItself(t *testing.T) {
 	assert.True(t, code == 409 && status.Reason == metav1.StatusReasonConflict, "bound twice: %d %v", code, status)
 }
 
-// TestTheScaleOfADeploymentIsItsSize reads, replaces and patches the scale; an old version and a negative size must be
-// refused.
+// TestTheScaleOfADeploymentIsItsSize reads, replaces and patches the scale; it requires that an old version and a
+// negative size are refused.
 func TestTheScaleOfADeploymentIsItsSize(t *testing.T) {
 	a := newAPI(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"

@@ -247,7 +247,7 @@ const keepAlive = 10 * time.Second
 // TLSFiles are the files for an etcd that requires client certificates; empty: no TLS.
 type TLSFiles struct{ CACert, Cert, Key string }
 
-// Dial returns a client of an etcd that runs elsewhere, if one of its endpoints answers now. Endpoints have the
+// Dial returns a client of an etcd that runs elsewhere, or an error if no endpoint answers now. Endpoints have the
 // forms "http://127.0.0.1:2379", "127.0.0.1:2379" and "unix:///run/etcd.sock"; with files, "https://127.0.0.1:2379".
 // The caller closes the client.
 func Dial(ctx context.Context, endpoints []string, files TLSFiles) (*clientv3.Client, error) {

@@ -77,7 +77,7 @@ func Start(ctx context.Context, options Options) (*Etcd, error) {
 // Client returns the only client of the etcd. It survives restarts; Close closes it.
 func (e *Etcd) Client() *clientv3.Client { return e.client }
 
-// Broken is done when etcd cannot continue. The cause has the reason, with advice. After that, call only Close.
+// Broken returns a context that ends when etcd cannot continue; its cause has advice. After that, call only Close.
 func (e *Etcd) Broken() context.Context { return e.trouble.broken }
 
 // dial connects the client to the current member.
@@ -124,15 +124,14 @@ func (e *Etcd) Close() error {
 	return err
 }
 
-// stop clears e.member first, because the client reconnects as soon as its connection ends.
+// stop stops the member, if there is one. It clears e.member first, because the client reconnects at once.
 func (e *Etcd) stop() {
 	if m := e.member.Swap(nil); m != nil {
 		m.stop()
 	}
 }
 
-// lockWait is the time after which a locked data folder counts as in use, so that a server that is shutting down can
-// finish.
+// lockWait is the time after which a locked data folder counts as in use, which lets a server finish its shutdown.
 const lockWait = time.Second
 
 // checkFolder returns an error if the data in dir is unusable: an older version with three members has written it, or

@@ -175,8 +175,7 @@ func TestAFolderThatThreeNodesMadeIsRefused(t *testing.T) {
 	assert.EqualSlices(t, []string{filepath.Join(dir, "etcd-1")}, made, "got %v, want what was there", made)
 }
 
-// serveOn serves the node's etcd on a port, like an etcd elsewhere, and returns the address. secured may be nil: no
-// TLS.
+// serveOn serves the node's etcd on a port, like an etcd elsewhere, and returns the address. secured nil: no TLS.
 func serveOn(t *testing.T, node *Etcd, secured *tls.Config) string {
 	t.Helper()
 	listener := require.Value(net.Listen("tcp", "127.0.0.1:0"))(t)

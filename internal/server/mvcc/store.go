@@ -23,8 +23,7 @@ const (
 	btreeDegree   = 16 // arbitrary
 )
 
-// Store keeps every revision until a compaction. Its methods may be called from any goroutine, and copy values in and
-// out.
+// Store keeps each revision until a compaction. Any goroutine may call its methods, which copy values in and out.
 type Store struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
@@ -81,7 +80,7 @@ func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions)
 }
 
 // List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision, or at the newest revision if
-// that is 0. Count has the number of keys from opts.Continue on, whatever the limit.
+// that is 0. It returns at most opts.Limit keys, or all if that is 0; Count has the number of all. Errors: as of Get.
 func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +103,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 	return response, nil
 }
 
-// Count returns the number of keys with a prefix.
+// Count returns the number of keys with a prefix. The error is ctx's.
 func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOptions) (int64, error) {
 	// List copies one key and counts all of them.
 	response, err := s.List(ctx, prefix, kubernetes.ListOptions{Limit: 1})
@@ -112,7 +111,7 @@ func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOpti
 }
 
 // OptimisticPut writes key if expected is its modification revision, or if expected is 0 and there is no such key.
-// Errors: ctx's, or ErrLeaseNotFound.
+// Otherwise Succeeded is false. Errors: ctx's, or ErrLeaseNotFound.
 func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, expected int64,
 	opts kubernetes.PutOptions) (kubernetes.PutResponse, error) {
 	s.mu.Lock()
@@ -155,7 +154,7 @@ func (s *Store) Put(key string, value []byte) int64 {
 }
 
 // Until returns a new store with the history up to rev, as if restored from a backup at rev. The new store has no
-// leases. Revision rev must not be gone.
+// leases. The history must contain rev.
 func (s *Store) Until(rev int64) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +164,7 @@ func (s *Store) Until(rev int64) *Store {
 	return restored
 }
 
-// GrantLease returns a lease that lasts for ttl.
+// GrantLease returns a lease that lasts for ttl. The error is ctx's.
 func (s *Store) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

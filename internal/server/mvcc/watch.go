@@ -71,7 +71,7 @@ func (s *Store) register(w *watcher) {
 }
 
 // RequestProgress sends the newest revision to every watch of ctx's stream, after its pending events. As in etcd, it
-// sends none while one of the watches begins at a later revision.
+// sends none while one of the watches begins at a later revision. The error is ctx's.
 func (s *Store) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
