@@ -193,7 +193,7 @@ func (r *Resource) applySpecial(info *Point, rec *probe.Record) {
 	}
 }
 
-// stop removes the server half from the picture, but keeps its counters.
+// stop removes the server half from the picture, but keeps the counters of its stations.
 func (r *Resource) stop() {
 	r.Ring = Ring{Cells: []Cell{}}
 	delete(r.Shelves, ShelfName(probe.Store, cacher))

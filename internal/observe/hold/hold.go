@@ -71,8 +71,8 @@ func New(config Config) *World {
 	return &World{config: config, seen: config.Patience.Now(), unattended: Unattended}
 }
 
-// Hold stops the clock and holds goroutines at their next points. Without a page it lasts for unattended; 0:
-// [Unattended].
+// Hold stops the clock and holds goroutines at their next points. Without a page the hold lasts for unattended, or
+// [Unattended] if that is 0.
 func (w *World) Hold(unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,7 +229,7 @@ func (w *World) forsaken() string {
 	return w.letGo
 }
 
-// Changes returns a number that changes whenever [World.Status] may, except by time and by [World.Attend].
+// Changes returns a number that changes when [World.Status] may, except by the passing of time or by [World.Attend].
 func (w *World) Changes() uint64 { return w.changes.Load() + w.config.Gate.Changes() }
 
 // Stations returns, in path order, the stations at which a gate of their own can hold goroutines.

@@ -196,7 +196,7 @@ type Waiting struct {
 	Function  string  `json:"function"` // for example "cacher.(*Cacher).processEvent"
 	Line      string  `json:"line"`     // "incoming.go:22"
 	Station   Station `json:"station"`
-	Record            // the moment at which it is held; the key has the form "default/a"
+	Record            // the moment at which the gate holds it; the key has the form "default/a"
 	Says      string  `json:"says"`    // the record's sentence
 	Seconds   float64 `json:"seconds"` // the time since it was held, on the wall clock
 }

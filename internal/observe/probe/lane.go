@@ -60,8 +60,8 @@ func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.open, l.lanes.told = map[string][]*lane{}, map[string]string{}
 }
 
-// Lane returns a probe for one of many subjects, which may be quiet. The lane is open from a point with Op Open to one
-// with Op Close. Meanwhile the log calls lengths from any goroutine, so lengths must take no lock.
+// Lane returns a probe for one of many subjects, which may be quiet; nil for a nil p. The lane is open from a point
+// with Op Open to one with Op Close. Meanwhile the log calls lengths from any goroutine, so lengths must take no lock.
 func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 	subject := p.Subject(id)
 	if subject == nil {

@@ -121,8 +121,7 @@ func (o *inOrder) check(r *probe.Record) string {
 	}
 	before := *w
 	*w = *r
-	// The objects of the initial state share one version, and so do the events of a transaction; each object occurs
-	// once.
+	// The objects of the initial state share one version, as do the events of a transaction; each object occurs once.
 	if before.Seq > 0 && (r.RV < before.RV || r.RV == before.RV && r.Key == before.Key) {
 		return fmt.Sprintf("%s is sent %s after %s", r.Subject, object(r), object(&before))
 	}

@@ -12,9 +12,9 @@
 //
 // At a breakpoint, after SIGSTOP, or under a closed lid, wall time goes on but the program does not. The clock must not
 // count that time: otherwise every deadline would have passed when the program continues. Noticing the stop afterwards
-// would be too late, because a goroutine that reads the clock may run first. So the clock never runs far ahead of its
-// own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a stop
-// continues from there, and sends the stop's length to [Clock.Stops].
+// would be too late, because a goroutine that reads the clock may run first. The clock therefore never runs far ahead
+// of its own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a
+// stop continues from there, and sends the stop's length to [Clock.Stops].
 //
 //	beats  +--+--+                           +--+--+>
 //	world  ----------+ at most reach         +------->   goes on where it stopped
@@ -94,11 +94,12 @@ func New(start time.Time) *Clock {
 	return &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), frame: now, speed: 1}
 }
 
-// Stops returns a channel for one receiver, which is never closed. It has the length of each stop of the whole program,
-// if the stop took a second or more and the clock would have run. A stop is lost while the last one is not received.
+// Stops returns a channel for one receiver, which is never closed. While Run runs, the clock sends the length of each
+// stop of the whole program that took a second or more, unless the clock was stopped. A stop before the last one is
+// received is lost.
 func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
-// Run fires timers until ctx is done. Call it once.
+// Run fires timers, and notices stops of the program, until ctx is done. Call it once.
 func (c *Clock) Run(ctx context.Context) {
 	set(c, &c.beating, true) // without a beat, the clock now stops after reach
 	defer set(c, &c.beating, false)

@@ -57,7 +57,7 @@ func (p *Package) Find(symbol, file string) (*Decl, error) {
 	return nil, fmt.Errorf("%s is not declared in %s", symbol, p.Dir)
 }
 
-// funcSymbol returns the name of a function or method in prose: with the receiver's type, without star and type
+// funcSymbol returns a function's or method's name in prose: with the receiver's type, without star and type
 // parameters.
 func (f *File) funcSymbol(decl *ast.FuncDecl) string {
 	if decl.Recv == nil || len(decl.Recv.List) == 0 {
