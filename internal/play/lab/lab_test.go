@@ -237,7 +237,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// from returns the records from the first at the point for which is returns true, or a zero record if there is none.
+// from returns the records from the first one that is at the point and fulfils is, or a zero record if there is none.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {
@@ -246,7 +246,7 @@ func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	return r[i:]
 }
 
-// count returns the number of records at the point for which is returns true, as text.
+// count returns the number of records that are at the point and fulfil is, as text.
 func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	return fmt.Sprint(len(slices.DeleteFunc(slices.Clone(r), func(each probe.Record) bool {
 		return each.Point != point || !is(each)

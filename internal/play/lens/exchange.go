@@ -135,7 +135,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep saves the bytes that the lens will parse: the piece of a successful watch, or the beginning of any other body.
+// keep saves what the lens will parse: the piece of a successful watch, or the beginning of any other list or watch.
 func (x *exchange) keep(p []byte) {
 	switch {
 	case !x.reads() || x.protobuf:

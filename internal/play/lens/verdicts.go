@@ -175,8 +175,7 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// lives reports whether one of the client's open watches is older than since. If so, the client is still the same
-// process.
+// lives reports whether one of the client's open watches is older than since: the client is still the same process.
 func (c *judged) lives(since time.Time) bool {
 	for _, t := range c.lens.trails {
 		if t.client != c.client {

@@ -147,8 +147,7 @@ func (w *world) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// program is a client of one resource. It writes HTTP requests itself, so that it can make mistakes that libraries
-// prevent.
+// program is a client of one resource. It writes HTTP requests itself, to make mistakes that libraries prevent.
 type program struct {
 	*world
 	name, resource string

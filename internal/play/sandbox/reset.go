@@ -24,7 +24,7 @@ const (
 
 // Reset returns the sandbox to its first state: every knob as it was, the switches of the command line, and no story,
 // watcher, pod, or handler but the observer. The log keeps its records and etcd's revisions go on counting: watchers
-// see a reset like any other change.
+// see a reset like any other change. An error is an apierrors.APIStatus.
 func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 	return s.do(ctx, &order{do: s.reset, name: "the reset", kind: resetKind})
 }
@@ -149,9 +149,9 @@ type Run struct {
 
 // Play runs a story, after it has deleted the demo's pods; the demo rests meanwhile. The story is cancelled by the end
 // of ctx or of the session, a reset, or a turned switch. In every case the sandbox undoes the story's changes: it turns
-// the knobs back, closes the story's watchers, and deletes the pods with its label. Play returns after that, or when
-// ctx is done. Errors: 409 while another story or a reset is under way; otherwise play's or the undo's, as a 503 if
-// they have no status.
+// the knobs back, closes the story's watchers, and deletes the pods with its label and, if it began traffic, the
+// traffic's pods. Play returns after that, or when ctx is done. Errors: 409 while another story or a reset is under
+// way; otherwise play's or the undo's, as a 503 if they have no status.
 func (s *Sandbox) Play(ctx context.Context, id string, play func(*Run) error) error {
 	t := &Run{sandbox: s, id: id, play: play, ended: make(chan struct{})}
 	t.Ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))

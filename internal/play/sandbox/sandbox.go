@@ -105,7 +105,7 @@ type Receipt struct {
 	UnderWay bool   // the held world also holds the command; the record CommandEnded will report its end
 }
 
-// New wires a sandbox and adds the observer to the handlers. Nothing runs until [Sandbox.Run].
+// New wires a sandbox and adds the observer to the handlers. It starts nothing, and fails if the informer has stopped.
 func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
 		config:   config,
@@ -223,7 +223,7 @@ func (o *order) answer(err error) bool {
 }
 
 // do queues a command and waits until it is over. It returns earlier if ctx is done or, unless o is long, while a gate
-// is closed. Errors: the command's own, or a 503 if the session or ctx ends. The front cancels ctx when it ends, while
+// is closed. Errors: the command's own, or a 503 if the session or ctx ends. At its end the front cancels ctx, while
 // the client still waits.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})

@@ -96,7 +96,7 @@ type watcher struct {
 
 // AddWatcher opens a watcher. If there is a story, its end closes the watcher. AddWatcher returns when the server has
 // accepted the watch, or earlier in a held world. Errors: 400 and 404 for wrong options, 429 if there are too many
-// watchers, or the server's error. After an error there is no watcher.
+// watchers, or the server's error; there is then no watcher. 503 if ctx or the session ends.
 func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt, error) {
 	added := s.watchers.make(options)
 	added.story = story

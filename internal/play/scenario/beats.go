@@ -294,8 +294,7 @@ func said(r *probe.Record, name string) string {
 	return r.Field(probe.Field(name))
 }
 
-// Shows returns nil if the records of a run meet every claim of the moral. Otherwise the error has the first unmet
-// claim.
+// Shows returns nil if the records of a run meet every claim of the moral. Otherwise the error names an unmet claim.
 func (s *Story) Shows(records []probe.Record) error {
 	f := newFacts(s)
 	for i := range records {
@@ -315,8 +314,7 @@ func (s *Story) Shows(records []probe.Record) error {
 	return nil
 }
 
-// claim requires a number of records in a run. "0 WatcherForced !stream=0" requires none, "10" ten, and "1+" one or
-// more.
+// claim requires a number of records in a run. "0 WatcherForced !stream=0" requires none, "10" ten, "1+" at least one.
 type claim struct {
 	pattern
 	words       string
