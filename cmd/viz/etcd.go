@@ -74,8 +74,8 @@ func (e etcd) look(ctx context.Context) {
 	e.seen.Store(&state)
 }
 
-// lookAfterEtcd starts a goroutine beside a run, which reports etcd's state to the log. If the etcd is ours, a second
-// goroutine ends the program when etcd cannot go on.
+// lookAfterEtcd starts a goroutine that reports etcd's state to the run's log. If the etcd is ours, a second goroutine
+// ends the program when etcd cannot go on.
 func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *machine.Run, say func(string)) {
 	p := probe.New(run.Log)
 	told := &etcdTold{probe: p, say: say}

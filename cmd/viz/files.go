@@ -62,7 +62,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 }
 
 // kubeconfigMark begins each kubeconfig that this program writes. A program that changes the file, such as kubectl
-// config, drops the mark, because from then on the file may hold the user's entries.
+// config, drops the mark; this program then leaves the file alone.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
 // writeKubeconfig writes a kubeconfig for url. The JavaScript client refuses http unless certificate checks are off.

@@ -323,7 +323,7 @@ func TestTheAddressThatIsPrintedIsOfTheFamilyThatWasAskedFor(t *testing.T) {
 		"localhost")
 }
 
-// openListener pretends to listen beyond loopback, which a test must not do.
+// openListener pretends to listen beyond loopback; a test must not really listen there.
 type openListener struct{ net.Listener }
 
 func (openListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} }

@@ -259,8 +259,8 @@ const ClockManual = "manual"
 // Options are the settings of both halves.
 type Options struct {
 	Demo         bool              // whether gentle built-in traffic runs
-	Controllers  []string          // the names of those that run, out of pipeline.Controllers
-	Switches     map[string]string // by name, values that pipeline.Switches offers
+	Controllers  []string          // the names of the controllers that run, out of pipeline.Controllers
+	Switches     map[string]string // the values of the switches in pipeline.Switches, by name
 	MediaType    string            // the encoding of the objects in etcd
 	RingCapacity int               // entries in each history ring; 0: dynamic
 	MaxTraffic   int               // the limit of a viewer's rate, in changes a second; 0: the sandbox's own limit

@@ -180,7 +180,7 @@ func (r *request) texts(reason string) probe.Texts {
 		"agent": short(r.Client), "version": r.Version, "reason": reason})
 }
 
-// tellLocked writes a record about a request to the log.
+// tellLocked writes a record about a request to the log, if there is one.
 func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 	if l.log == nil {
 		return

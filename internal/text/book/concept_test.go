@@ -23,7 +23,7 @@ import (
 	"listwatch/internal/server/mvcc"
 )
 
-// mostWords is the maximum number of a concept's own words. It links to the book for all else.
+// mostWords is the maximum number of a concept's own words. The concept links to the book for all else.
 const mostWords = 60
 
 // TestAConceptSaysLittleAndShowsAll checks that each exchange is the server's whole response; -update writes it.

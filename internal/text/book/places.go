@@ -29,7 +29,7 @@ var (
 	question = regexp.MustCompile(`(?s)<p id="([^"]*)"><strong>(.*?)</strong></p>(\s*<details.*?</details>)?`)
 
 	listing = regexp.MustCompile(`(?s)<pre class="(?:code|session exchange)".*?</pre>|` +
-		`<tr[^>]*>\s*<td>(?:must|slack|may|late)<.*?</tr>`) // and the workshop's timetable
+		`<tr[^>]*>\s*<td>(?:must|slack|may|late)<.*?</tr>`) // the second form is the workshop's timetable
 	block = regexp.MustCompile(`</?(?:p|li|td|th|tr|pre|figcaption|h4|br|b|a|text|summary)\b[^>]*>`)
 	tag   = regexp.MustCompile(`<[^>]*>`)
 )
