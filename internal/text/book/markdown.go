@@ -52,19 +52,20 @@ type document struct {
 
 // renamed has old names of headings, by their present names, so that old links still lead to them.
 var renamed = map[string]string{
-	"a-deleted-object-is-back":                 "a-deleted-object-is-there-again",
-	"a-new-handler":                            "a-handler-comes",
-	"again-after-a-failure":                    "again",
-	"errors-name-keys-statuses-name-resources": "errors-speak-of-keys-statuses-speak-of-resources",
-	"following-a-watch":                        "following",
-	"how-a-watch-ends":                         "ending",
-	"how-long-a-watch-stays-open":              "how-long",
-	"later-requeue-after-a-delay":              "later",
-	"my-controller-misses-its-own-write":       "my-controller-reads-its-own-write",
-	"several-servers-and-your-own-write":       "several-servers-and-ones-own-write",
-	"wait-for-your-own-write":                  "wait-for-ones-own-write",
-	"waiting-for-the-sync":                     "waiting",
-	"what-else-upstream-does":                  "what-upstream-does-more",
+	"a-deleted-object-is-back":                     "a-deleted-object-is-there-again",
+	"a-new-handler":                                "a-handler-comes",
+	"again-after-a-failure":                        "again",
+	"errors-name-keys-statuses-name-resources":     "errors-speak-of-keys-statuses-speak-of-resources",
+	"following-a-watch":                            "following",
+	"how-a-watch-ends":                             "ending",
+	"how-long-a-watch-stays-open":                  "how-long",
+	"later-requeue-after-a-delay":                  "later",
+	"my-controller-misses-its-own-write":           "my-controller-reads-its-own-write",
+	"several-servers-and-your-own-write":           "several-servers-and-ones-own-write",
+	"wait-for-your-own-write":                      "wait-for-ones-own-write",
+	"waiting-for-the-sync":                         "waiting",
+	"what-did-a-controller-miss-while-it-was-down": "what-does-a-controller-miss-while-it-was-down",
+	"what-else-upstream-does":                      "what-upstream-does-more",
 }
 
 var headingTag = regexp.MustCompile(`<h[23] id="([^"]+)"`)
