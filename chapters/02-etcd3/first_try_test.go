@@ -21,7 +21,7 @@ func Example_getChangePut() {
 	type pod struct{ node, app string }
 	etcd := map[string]pod{"default/a": {}}
 
-	scheduler, user := etcd["default/a"], etcd["default/a"] // both get
+	scheduler, user := etcd["default/a"], etcd["default/a"] // both get the pod
 	scheduler.node = "n1"
 	user.app = "web"
 	etcd["default/a"] = scheduler // etcd accepts both

@@ -69,7 +69,7 @@ func Example_dropTheEvent() {
 // Third try: give the watcher a queue without a limit.
 func Example_queueWithoutALimit() {
 	bubble.Example(func() {
-		var laptop [][]byte // what waits for it
+		var laptop [][]byte // the events that wait
 		start := time.Now()
 		for time.Since(start) < time.Hour { // ten events a second, of a kilobyte each
 			laptop = append(laptop, make([]byte, 1<<10))

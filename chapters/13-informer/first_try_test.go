@@ -45,7 +45,7 @@ func Example_showThenAdd() {
 		mu.Unlock()
 		for _, name := range stored {
 			late(name)
-			time.Sleep(2 * time.Second) // it takes its time
+			time.Sleep(2 * time.Second) // the handler is slow
 		}
 		mu.Lock()
 		handlers = append(handlers, late)
