@@ -30,7 +30,7 @@ type etcd struct {
 	client *clientv3.Client
 	seen   *atomic.Pointer[etcdnode.State] // etcd's state at the last look
 	ours   *etcdnode.Etcd                  // nil: etcd runs elsewhere
-	close  func() error                    // ends etcd and everything that was started for it
+	close  func() error                    // closes client; if etcd is ours, also ends etcd
 }
 
 // openEtcd starts etcd, or connects to the one that the options name.

@@ -131,7 +131,7 @@ func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context
 	return errors.New("the recording or etcd could not be closed in time")
 }
 
-// start runs f in a goroutine.
+// start runs f in a goroutine, and returns the channel for f's error.
 func (e *ending) start(ctx context.Context, name string, f func(context.Context) error) <-chan error {
 	ended := make(chan error, 1) // sent once, when f returns; buffered, because the receiver may have given up
 	new(routine.Group).Go(ctx, name, func(ctx context.Context) { ended <- f(ctx) })
@@ -174,7 +174,7 @@ func (t *tasks) add(f func() error) (do func() error) {
 	}
 }
 
-// run does the tasks on the list, the newest first.
+// run does the tasks on the list, the newest first, and returns their errors, joined.
 func (t *tasks) run() error {
 	t.mu.Lock()
 	list := slices.Clone(t.list)

@@ -1,6 +1,6 @@
 // Package machine is the program that every host of listwatch runs: it wires together an etcd, both halves, the
-// viewers' controls, and the page. It opens no socket or file, handles no signal and starts no process, because its
-// hosts do so: cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
+// viewers' controls, and the page. It opens no socket or file, handles no signal and starts no process; its hosts do
+// so. cmd/viz runs it behind a port, with a real etcd, and cmd/tab in a browser's tab, with a small one.
 package machine
 
 import (
@@ -83,7 +83,7 @@ type Run struct {
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
-// ended. It returns the fault, or nil after ctx is done. It calls ready once, when the whole first run is ready.
+// ended. It returns the fault, or nil after ctx is done. It calls ready once, when a whole run is first ready.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -231,7 +231,7 @@ func (r *Run) Now() map[string]string { return r.Options.Shown() }
 // Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
-// switchTo returns a function that ends the run and begins one with other's options, or nil if no switch differs.
+// switchTo returns a function that restarts with other's options; nil: no switch differs. A recording causes a 409.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil
@@ -256,7 +256,7 @@ func Begin[O any](next chan<- O, other O, resources string) error {
 // ClockManual is the value of Options.Clock that stops the clock once everything is ready.
 const ClockManual = "manual"
 
-// Options are the settings of both halves.
+// Options are the settings of a run.
 type Options struct {
 	Demo         bool              // whether gentle built-in traffic runs
 	Controllers  []string          // the names of the controllers that run, out of pipeline.Controllers
@@ -299,8 +299,8 @@ func StartClocks() (c *Clocks, stop func()) {
 	return c, func() { cancel(); routines.Wait() }
 }
 
-// tellStops reports each time that the whole process goes on after it was stopped, until ctx is done. The patience
-// clock, which no viewer can stop, detects this.
+// tellStops reports the end of each stop of the whole process, a second or longer, until ctx is done. The patience
+// clock, which no viewer can stop, notices the stops.
 func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	for {
 		select {

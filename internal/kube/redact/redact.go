@@ -85,7 +85,7 @@ func Secret(text string) string {
 }
 
 // JSON returns a JSON value with [Query] applied to the strings named "query", and [Text] to all others. For malformed
-// JSON it returns "".
+// JSON it returns an empty JSON string.
 func JSON(written []byte) json.RawMessage {
 	var tree any
 	decoder := json.NewDecoder(strings.NewReader(string(written)))

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// workload has the fields that all kinds of apps/v1 share: each kind makes a number of pods from one template.
+// workload has the fields that our kinds of apps/v1 share: each kind makes a number of pods from one template.
 type workload struct {
 	replicas, history **int32 // history is nil if the kind has none
 	minReadySeconds   *int32

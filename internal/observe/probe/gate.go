@@ -198,7 +198,7 @@ type Waiting struct {
 	Station   Station `json:"station"`
 	Record            // the moment at which the gate holds it; the key has the form "default/a"
 	Says      string  `json:"says"`    // the record's sentence
-	Seconds   float64 `json:"seconds"` // the time since it was held, on the wall clock
+	Seconds   float64 `json:"seconds"` // the length of the hold so far, on the wall clock
 }
 
 // State returns the gate's state. The caller owns it.

@@ -62,7 +62,7 @@ const (
 	readBatch = 1024 // maximum number of records that a reader copies while it holds the lock
 )
 
-// NewLog returns an empty log that keeps the newest size records; size 0 means [DefaultLogSize].
+// NewLog returns an empty log that keeps the newest size records; a size of 0 or less means [DefaultLogSize].
 func NewLog(clk clock.PassiveClock, size int) *Log {
 	if size <= 0 {
 		size = DefaultLogSize

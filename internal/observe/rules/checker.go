@@ -134,8 +134,8 @@ const (
 	maxBreaches   = 100                    // maximum number of breaches that the monitor keeps: the newest of all rules
 )
 
-// Monitor checks the rules on a log while it grows. Its memory is bounded: the checkers forget records when they have
-// too many, and the monitor counts all breaches, but keeps only the newest.
+// Monitor checks the rules on a log while it grows. Its memory is bounded: the checker forgets records when it has too
+// many, and the monitor counts all breaches, but keeps only the newest.
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {

@@ -27,7 +27,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// check fails the test unless the take is small, has no gap, shows its object, and has the anomalies that it should.
+// check fails the test unless the take is small, has no gap, shows its object, and has the expected anomalies.
 func check(t *testing.T, take Take, file []byte) {
 	t.Helper()
 	assert.True(t, len(file) < 145_000, "%d bytes, want less than 145 kB", len(file))

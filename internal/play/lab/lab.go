@@ -2,7 +2,7 @@
 // a part of it. Check runs the chapters' own tests on the attendee's repair.
 //
 // The repository has no broken sources: Start makes them. The solution is the present source, which the ordinary tests
-// check. A test of this package makes every broken version, and requires that its check fails for the stated reason.
+// check. Tests here make the broken versions and, with FULL=1, require that each fails for the stated reason.
 //
 // The path is one working copy in which the build-it labs of thirteen chapters are first tries.
 //

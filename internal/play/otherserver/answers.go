@@ -46,7 +46,7 @@ type watched struct {
 	stop     func()       // cancels the informer; set before the first request; may be called several times
 	objects  atomic.Int64 // the informer's objects
 	first    atomic.Int64 // objects of a watch-list's initial state so far; negative once the state is complete
-	exceeded atomic.Bool  // there are too many objects; never reset
+	exceeded atomic.Bool  // there is too much data; never reset
 	trouble  atomic.Value // string: the problem of the newest answer
 }
 
@@ -61,7 +61,7 @@ func (w *watched) said() string {
 	return trouble
 }
 
-// exceed stops the informer, which has too many objects.
+// exceed stops the informer, because the server has too much data, and returns errTooMany.
 func (w *watched) exceed() error {
 	w.exceeded.Store(true)
 	w.stop()

@@ -20,8 +20,8 @@ const (
 	maxHandlers = 64
 )
 
-// handlers holds the handlers that viewers have added to the shared informer. A viewer can make a handler slow: its
-// notifications then wait in its pending ring, and no other handler waits.
+// handlers holds the observer, and the handlers that viewers have added to the shared informer. A viewer can make a
+// handler slow: its notifications then wait in its pending ring, and no other handler waits.
 //
 // The command that has the machine to itself adds to the list. A command that is under way may remove a handler that
 // the informer has refused. Adding a handler to the informer, and removing one, may wait for the informer's locks.

@@ -131,10 +131,10 @@ const (
 )
 
 // Run is one run of a story: a long command, which turns knobs and opens watchers by further commands. The Run
-// remembers the state before them.
+// remembers the state before the story.
 type Run struct {
 	Ctx     context.Context // ends when the story is cancelled
-	Writing context.Context // for writes; ends writeGrace later
+	Writing context.Context // for writes; ends writeGrace after Ctx
 
 	// Set by Play, never changed.
 	sandbox *Sandbox

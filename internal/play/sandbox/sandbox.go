@@ -90,7 +90,7 @@ type order struct {
 	undo bool   // undoes something that was begun: runs to its end even while the session ends
 	long bool   // the request waits for the end even in a held world
 
-	story *Run // the command runs for this story, unless it is cancelled; nil: for none
+	story *Run // the command's story; if it is cancelled, the command is refused; nil: none
 
 	id   uint64
 	over chan error    // sent once, by Run, if the request still waits; unbuffered

@@ -191,7 +191,7 @@ const (
 
 // Play plays one story to its end, or until ctx is done, and undoes the story's changes, see [sandbox.Sandbox.Play].
 // Without an Operator it skips a story that needs one; Untold then has the reason. Errors: 404 for an unknown story,
-// 409 while another story plays, otherwise the error of the failed step or of a missing record.
+// otherwise those of [sandbox.Sandbox.Play]. In a lab a missing record is no error.
 func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {

@@ -97,7 +97,7 @@ type check struct {
 	ask  func() error // nil: not checked
 }
 
-// health serves one health endpoint. With ?verbose, or if one fails, it lists the checks.
+// health serves one health endpoint. With ?verbose, or if a check fails, it lists the checks.
 type health struct {
 	name   string
 	checks []check

@@ -37,7 +37,7 @@ func (a *api) applied(code int, manager, query, wishes string) corev1.Pod {
 	return into[corev1.Pod](a.T, w.Body)
 }
 
-// managers returns pod a's managers, with their operations.
+// managers returns a pod's managers, with their operations and subresources.
 func managers(pod corev1.Pod) []string {
 	var names []string
 	for _, entry := range pod.ManagedFields {
@@ -125,7 +125,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }
 
-// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers uses a secret without a name, the list's key: validation accepts it.
+// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers writes a list element without its key: validation accepts it.
 func TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/serviceaccounts"

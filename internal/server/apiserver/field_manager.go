@@ -60,7 +60,7 @@ type unmanaged struct{}
 
 func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
-// resetFields returns the fields that a write to this path cannot change, and of which it makes no manager the owner.
+// resetFields returns a filter without the fields that a write to this path cannot change; nil: it can change all.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {

@@ -1,9 +1,8 @@
 // Package etcdnode runs an etcd of one member inside the process, and reads the state of an etcd, here or elsewhere.
 //
 // The member opens no listener: it serves gRPC on an in-memory connection (bufconn), so no port can collide, and only
-// the data folder has to be removed. The client is an ordinary clientv3.Client with ordinary reconnect behaviour: while
-// the member is down between the two halves of [Etcd.Restart], calls wait, and watches then resume from their last
-// revision.
+// the data folder has to be removed. The client is an ordinary clientv3.Client: while the member is down between the
+// two halves of [Etcd.Restart], calls wait, and watches then resume from their last revision.
 //
 // # Goroutines and locks
 //

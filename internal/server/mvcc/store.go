@@ -129,8 +129,8 @@ func (s *Store) OptimisticPut(ctx context.Context, key string, value []byte, exp
 	return kubernetes.PutResponse{KV: kv, Succeeded: ok, Revision: s.revision}, nil
 }
 
-// OptimisticDelete removes key if its modification revision is still expected. If expected is 0 and the key does not
-// exist, it succeeds without a new revision, as in etcd.
+// OptimisticDelete removes key if expected is its modification revision. If expected is 0 and there is no such key, it
+// succeeds without a new revision, as in etcd. Otherwise Succeeded is false. The error is ctx's.
 func (s *Store) OptimisticDelete(ctx context.Context, key string, expected int64,
 	opts kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
 	s.mu.Lock()

@@ -191,7 +191,7 @@ func (w *watcher) wants(written *mvccpb.KeyValue) bool {
 	return key >= w.key && (key < w.end || w.end == "\x00") // "\x00" is etcd's spelling of an open end
 }
 
-// pendLocked adds a response, with the newest revision, and wakes run.
+// pendLocked adds a response, with the newest revision, and wakes run, unless the watch is cancelled.
 func (w *watcher) pendLocked(response clientv3.WatchResponse) {
 	if w.done {
 		return

@@ -59,7 +59,7 @@ func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l.connect(ctx, server, client)
 }
 
-// connect gives the server its end of a connection, and returns the client's. Without a listener it refuses.
+// connect gives the server its end of a connection, and returns the client's. Without an open listener it refuses.
 func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
 	if l == nil {

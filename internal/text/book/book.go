@@ -30,7 +30,7 @@ type Book struct {
 	Documents []*Chapter // the documents of docs/, by name; they have only Title, Path, Contents and HTML
 	Concepts  []*Chapter // the pages of one screen, directly below [Root]
 	declared  []Place
-	Problems  error // all errors in the chapters, joined, each with file and line; nil if there are none
+	Problems  error // all errors in the pages, joined, each with its file; nil if there are none
 }
 
 // Documents is the path below which the documents are, each under its name without ".md".
@@ -74,7 +74,7 @@ type File struct {
 }
 
 // New renders the chapters of fsys, in the layout of [chapters.FS], the documents of docs, and the documents that it
-// generates from both. docs may be nil. After an error in a chapter (an unknown symbol, a dead link) the rest is still
+// generates from both. docs may be nil. After an error in a page (an unknown symbol, a dead link) the rest is still
 // readable: the page shows a gap at that place, and [Book.Problems] lists the error. New returns an error only for
 // sources that it cannot read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
@@ -129,7 +129,7 @@ func New(fsys, docs fs.FS) (*Book, error) {
 	return book, nil
 }
 
-// editor renders chapters and collects the errors in them.
+// editor renders chapters and documents, and collects their errors.
 type editor struct {
 	// Set by newEditor, never changed.
 	fsys fs.FS
