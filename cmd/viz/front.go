@@ -23,8 +23,8 @@ import (
 // may last forever.
 const (
 	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream allows 1 MiB, which no client needs
-	headerTimeout  = 10 * time.Second // the time for a client to send them
-	idleTimeout    = 90 * time.Second // the time for which a connection may be idle between two requests, as upstream
+	headerTimeout  = 10 * time.Second // the time for a client to send its headers
+	idleTimeout    = 90 * time.Second // the time for which a connection may be idle between two requests: upstream's
 	// bodyTimeout is how long a client may take to send its body. The API gives up earlier, with its own Status.
 	bodyTimeout = handlers.RequestTimeout + 15*time.Second
 	// closeGrace is how long handlers may take to end before front cuts their connections.

@@ -286,7 +286,7 @@ func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVers
 	return obj, actual, warnings, nil
 }
 
-// explainDecodeError adds the expected kind to the error.
+// explainDecodeError returns a 400 that has err and the expected kind.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: transformDecodeError
 func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {

@@ -55,7 +55,7 @@ func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	}
 }
 
-// Scaled returns a copy of obj with the wanted resource version and the wanted size, whose memory it shares.
+// Scaled returns a copy of obj with the wanted resource version and size. The copy points into wanted.
 func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 	scaled := obj.DeepCopyObject()
 	*workloadOf(scaled).replicas = &wanted.Spec.Replicas

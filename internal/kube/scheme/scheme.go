@@ -26,7 +26,7 @@ import (
 var (
 	// Scheme maps kinds to Go types and back.
 	Scheme = runtime.NewScheme()
-	// Codecs reads and writes objects as JSON, YAML and protobuf. It writes lists item by item.
+	// Codecs reads and writes objects as JSON, YAML and protobuf. It writes lists in JSON item by item.
 	Codecs = serializer.NewCodecFactory(Scheme, serializer.WithStreamingCollectionEncodingToJSON())
 	// ParameterCodec reads and writes the options of metav1 as URL queries.
 	ParameterCodec = runtime.NewParameterCodec(Scheme)

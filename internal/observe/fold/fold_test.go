@@ -165,7 +165,7 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 				}
 			}
 			q := folded(in(all...)).Resources["pods"].Subjects["w1"].queue(side[0].Info().Queue)
-			q.High = 0 // the longest wait depends on the order of the records
+			q.High = 0 // the largest length depends on the order of the records
 			return q
 		}
 		one := shuffled(rapid.Uint64().Draw(t, "one order"))

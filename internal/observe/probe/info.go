@@ -180,7 +180,7 @@ var (
 	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
 )
 
-// The words that a sentence leaves out if the record has no object, as a bookmark's, or no version, as an ERROR's.
+// The words that a sentence leaves out if the record has no object (a bookmark's) or no version (an ERROR's).
 var (
 	withoutKey = strings.NewReplacer(" of {key}", "", " for {key}", "", " {key}", "")
 	withoutRV  = strings.NewReplacer(" at {rv}", "")

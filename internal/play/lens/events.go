@@ -28,7 +28,7 @@ type Event struct {
 	Key        string // namespace/name
 	RV         string
 	Code       int  // the code of an ERROR's Status
-	InitialEnd bool // the bookmark that ends a watch-list's initial state
+	InitialEnd bool // whether it is the bookmark that ends a watch-list's initial state
 	Size       int  // bytes in the frame
 }
 

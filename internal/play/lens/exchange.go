@@ -154,7 +154,7 @@ func (x *exchange) look() {
 	x.piece = x.piece[:0]
 }
 
-// Ask is a parsed request. It has no header but the user agent, so no credentials. Each text has at most 200 bytes.
+// Ask is a parsed request. Its only header is the user agent: it has no credentials. Each text has at most 200 bytes.
 type Ask struct {
 	Client                       string // the user agent
 	Method                       string

@@ -201,7 +201,7 @@ type frame struct {
 	}
 }
 
-// next reads a frame.
+// next returns the next frame, or one without a type at the end of the stream.
 func (s *stream) next() (f frame) {
 	if s.frames.Decode(&f) == nil && older(s.new, f.Object.ResourceVersion) {
 		s.new = f.Object.ResourceVersion
