@@ -15,8 +15,7 @@
 //
 // # Goroutines and locks
 //
-// [UI.Run] is one goroutine that folds the log every 33 ms; each open feed runs in the goroutine of its request. Both
-// wait only for a clock: no reader of the page can slow a station. Pictures.mu guards the state; its holder takes only
-// the log's own lock. The holder releases it after each batch of records, so that no other goroutine waits for a long
-// log to be folded.
+// [UI.Run] is one goroutine that folds the log every 33 ms; each open feed runs in the goroutine of its request, which
+// a slow page blocks. No station waits for either. Pictures.mu guards the state; its holder takes only the log's own
+// lock, and releases mu after each batch of records, so that no other goroutine waits for a long log to be folded.
 package viz

@@ -89,7 +89,7 @@ func (v *viewers) have(r *probe.Record) bool {
 // ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a returning
 // client, or else new records only. Above the display rate it streams sums, and the records of the followed object
 // (resource, key, rv). A page of another origin does not count as a viewer. The stream ends when the client
-// disconnects, when the server ends, or with `gone` when the log no longer has the next record.
+// disconnects, when the server ends, or with `gone` when the page must list again.
 func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -119,7 +119,7 @@ func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.stream(r)
 }
 
-// stream writes a frame every framePeriod until the stream ends.
+// stream writes what is new every framePeriod until the stream ends.
 func (f *feed) stream(r *http.Request) {
 	ctx, ticker := r.Context(), time.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -159,7 +159,7 @@ func (f *feed) other(passed time.Duration) error {
 	return f.message(f.event, data)
 }
 
-// advance writes the new records, or a bookmark after a long silence. It reports whether to go on.
+// advance writes the new records or their sum, or a bookmark after a long silence. It reports whether to go on.
 func (f *feed) advance(ctx context.Context) bool {
 	for more := true; more; {
 		whole := f.sums || f.log.Oldest() <= f.seq+1 // otherwise the next record has left the log
@@ -245,7 +245,7 @@ const (
 	flowCalm    = flowRecords / 2        // the rate below which every record is sent again
 	flowMemory  = 500 * time.Millisecond // the period over which the rate is averaged
 	flowPeriod  = 15 * framePeriod       // the time between two sums; faster numbers are illegible
-	flowTail    = 96                     // the newest records sent with a sum, for the stage and the table
+	flowTail    = 96                     // the number of newest records sent with a sum, for the stage and the table
 )
 
 // measure updates the rate, and decides whether the page gets sums.

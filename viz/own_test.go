@@ -140,7 +140,7 @@ func TestAJumpClearsTheViewersChange(t *testing.T) {
 		before + " " + (own.star ?? "none")`))
 }
 
-// TestAWayIsInTheOrderOfThePath checks this for hand-overs, whose two sides may report in either order.
+// TestAWayIsInTheOrderOfThePath reports the two sides of a hand-over in the wrong order.
 func TestAWayIsInTheOrderOfThePath(t *testing.T) {
 	e := newEngine(t, map[string]string{"own": "timeline/own.js"})
 	got := run[string](t, e, `page.own.wayOf({

@@ -133,7 +133,7 @@ func (f *Pictures) foldLocked() bool {
 	return true
 }
 
-// Keyframe returns the newest picture kept at or before seq. The error is 410 Gone if none is kept any more.
+// Keyframe returns the newest picture kept at or before seq. The error is ctx's, or 410 Gone if none is kept any more.
 func (f *Pictures) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return fold.Keyframe{}, err
@@ -147,7 +147,7 @@ func (f *Pictures) Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, err
 	return frame, nil
 }
 
-// Bounds returns the first and the last record with a picture, and the time of the last.
+// Bounds returns the first and the last record with a picture, and the time of the last. The error is ctx's.
 func (f *Pictures) Bounds(ctx context.Context) (oldest, last uint64, t int64, err error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return 0, 0, 0, err
@@ -156,7 +156,7 @@ func (f *Pictures) Bounds(ctx context.Context) (oldest, last uint64, t int64, er
 	return f.frames.Oldest(), f.state.Seq, f.state.T, nil
 }
 
-// Snapshot returns the current state as JSON, with its sequence number. It encodes without f.mu.
+// Snapshot returns the current state as JSON, with its sequence number, or ctx's error. It encodes without f.mu.
 func (f *Pictures) Snapshot(ctx context.Context) (uint64, json.RawMessage, error) {
 	state, err := f.Now(ctx)
 	if err != nil {
@@ -177,7 +177,7 @@ func (f *Pictures) shared(ctx context.Context, after uint64) (seq uint64, writte
 	return f.sharedSeq, f.sharedState, err
 }
 
-// Now returns a copy of the newest picture.
+// Now returns a copy of the newest picture, or ctx's error.
 func (f *Pictures) Now(ctx context.Context) (*fold.State, error) {
 	if err := f.lockCurrent(ctx); err != nil {
 		return nil, err

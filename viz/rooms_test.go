@@ -100,8 +100,8 @@ func TestTheTableOfRoomsIsWhole(t *testing.T) {
 	}
 }
 
-// TestOneModuleReachesTheProgram ensures that a program without a port needs only one module changed. The script that
-// replaces the program in an export is not a room, and uses that module, too.
+// TestOneModuleReachesTheProgram allows calls that send requests only in lib/api.js, so that a program without a port
+// replaces one module. It also reads export/static.js, which replaces the program.
 func TestOneModuleReachesTheProgram(t *testing.T) {
 	for name, source := range sources(t) {
 		code := bare(source)
@@ -144,8 +144,8 @@ func TestEveryExportIsImported(t *testing.T) {
 var placed = regexp.MustCompile(`\b(?:At|Rect|moved)\(-?\d+(?:\.\d+)?, -?\d+(?:\.\d+)?|\[-?\d+, -?\d+[\],]|` +
 	`["` + "`" + `][Mm]-?\d+ -?\d+[^"` + "`" + `]*|(?:c?[xy][12]?|d)="M?-?\d+[^"]*"|translate\(-?\d+ -?\d+`)
 
-// TestPlacesAreInTheLayout forbids numbers of 40 or more in such literals of scripts: they are places on the stage.
-// Smaller numbers are shapes around a point.
+// TestPlacesAreInTheLayout forbids numbers of 40 or more in such literals of scripts and templates: they are places on
+// the stage. Smaller numbers are shapes around a point.
 func TestPlacesAreInTheLayout(t *testing.T) {
 	number := regexp.MustCompile(`\d+`)
 	literals := func(text string) (found []string) {

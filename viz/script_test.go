@@ -86,7 +86,7 @@ func quote(t *testing.T, text []byte) string {
 	return string(literal)
 }
 
-// points returns the table of all points, which the page requests first, as a JavaScript expression.
+// points returns the table of all points, as GET /viz/points answers, as a JavaScript expression.
 func points(t *testing.T) string {
 	t.Helper()
 	log, _ := newLog()

@@ -71,8 +71,8 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.Serve
 //go:embed */*.js */*.css */*.svg */*.woff2
 var rooms embed.FS
 
-// mediaTypes maps file extensions to types. The mime package would use the desktop's table on some systems, which may
-// not have .js as a script; with nosniff a browser then refuses it. A new extension also goes into go:embed above, and
+// mediaTypes maps file extensions to types. On some systems, the mime package's table is the desktop's, which may not
+// have .js as a script: a browser refuses that, because of nosniff. A new extension also goes into go:embed above, and
 // into assets of rooms_test.go.
 var mediaTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
@@ -115,12 +115,12 @@ const contentSecurityPolicy = "default-src 'self'; base-uri 'none'; form-action 
 // Guard returns the middleware in front of the whole port, pages and API alike. It refuses requests that a foreign web
 // page could make a browser send: those with a foreign Host (421), cross-origin writes and cross-origin websockets
 // (403). Other cross-origin reads pass, but have no effects: see [reply.Foreign]. It sets the headers that isolate
-// pages. Clients that are not browsers, such as kubectl and curl, send neither Origin nor Sec-Fetch-Site and always
-// pass those checks.
+// pages. Clients that are not browsers, such as kubectl and curl, send neither Origin nor Sec-Fetch-Site, and pass the
+// cross-origin checks.
 //
 // Loopback names and addresses are always allowed hosts. hosts are additional ones, with or without a port, such as the
-// listen address. An unspecified address, "0.0.0.0" or "::", admits every IP address, which no DNS answer can forge,
-// but no name.
+// listen address. An unspecified address, "", "0.0.0.0" or "::", admits every IP address, which no DNS answer can
+// forge, but no name.
 func Guard(hosts ...string) func(http.Handler) http.Handler {
 	g := &guard{names: map[string]bool{}, origin: http.NewCrossOriginProtection()}
 	for _, host := range hosts {

@@ -148,7 +148,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 	}
 }
 
-// fakeWorld is a world with at most two watchers.
+// fakeWorld is a world with one watcher. It refuses version 1, and all requests of the console.
 type fakeWorld struct {
 	stories.Sandbox
 	added []sandbox.WatcherOptions

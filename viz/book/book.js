@@ -23,7 +23,7 @@ class MiniStage {
     this.step = -1;
     this.held = 0; // the time from which scrolling overrides a button again
     /** @type {Element | null | undefined} */
-    this.named = undefined; // the words under the pointer that name a part of the stage
+    this.named = undefined; // the words that name a part of the stage, under the pointer or with the focus
     this.bind();
     part(mini, ".hands").hidden = false;
     // in a narrow window, the key step represents all the steps
@@ -57,7 +57,7 @@ class MiniStage {
     this.tell();
   }
 
-  // tell uses the frame's address (figure.js): a page opened from disk may write it, but may not access the frame.
+  // tell writes the frame's address (figure.js): a page opened from disk may access nothing else of a frame.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];
@@ -99,8 +99,8 @@ class MiniStage {
   /** @param {number} n */
   lineOf(n) { return this.reading.find(({ at }) => at === n)?.line; }
 
-  // scrolled chooses the step that the last reporting line above the window's middle belongs to. In the first try, and
-  // in a text with lines of fewer than two steps, it derives the step from the share of the text that was read.
+  // scrolled chooses the step of the last reporting line above the window's middle, or 0 while the answer is shut. In
+  // the first try, or with lines of fewer than two steps, the step follows from the share of the text that was read.
   scrolled() {
     if (performance.now() < this.held || !this.wide.matches) return;
     const { tried, reading, steps, mini, answer } = this;

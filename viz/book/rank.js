@@ -74,7 +74,7 @@ export class Index {
     }
   }
 
-  // wanted returns the stems of a query's significant words, without duplicates. The last word may be incomplete.
+  // wanted returns the distinct stems of a query's significant words, or of all if none is. It may complete the last.
   /** @param {string} query */
   wanted(query) {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));

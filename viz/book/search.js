@@ -1,4 +1,4 @@
-// The search field of every page of the book. The first word loads the whole index.
+// The search field of every page of the book. The first input loads the whole index.
 
 import { get } from "../lib/api.js";
 import { $, make, when } from "../dom/dom.js";

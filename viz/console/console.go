@@ -33,7 +33,7 @@ const (
 
 // Room serves the console. It has no routes without Ask.
 type Room struct {
-	// Ask sends a viewer's request to the API server. An error that is an apierrors.APIStatus keeps its status.
+	// Ask sends a viewer's request to the API server. Answer closes the response. An APIStatus error keeps its status.
 	Ask func(r *http.Request) (*http.Response, error)
 }
 

@@ -49,7 +49,7 @@ func TestWhatIsNoRequestIsRefusedWithAReason(t *testing.T) {
 	}
 }
 
-// passed returns the lines that the page receives for an answer.
+// passed returns the pieces that the page receives for an answer.
 func passed(t *testing.T, query, mediaType, body string) (all []said) {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -1,4 +1,4 @@
-// DOM helpers. A setter writes only what differs from what is there. It inserts text as text, never as markup.
+// DOM helpers. A setter writes only a changed value, and writes text as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
  * @typedef {{ [name: string]: Value }} Attributes
  */
 
-// $ returns the first element that matches a selector; there must be one. kind is its class, if that matters.
+// $ returns the first element that matches a selector, or null, which its type omits. kind is the element's class.
 /** @template {Element} [T=HTMLElement] @param {string} selector @param {new () => T} [kind] @returns {T} */
 export const $ = (selector, kind) => part(document, selector, kind);
 
@@ -22,7 +22,7 @@ export const part = (el, selector, _kind) => /** @type {T} */ (el.querySelector(
 export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((each) =>
   /** @type {HTMLElement} */ (each));
 
-// when calls act for every event of a type on a target: an element, or a selector's first match.
+// when calls act for every event of a type on a target, or on a selector's first match.
 /**
  * @template {keyof Events} K
  * @param {string | EventTarget} target @param {K} type
@@ -85,7 +85,7 @@ export const elementOf = (text) => /** @type {HTMLElement} */ (
   new DOMParser().parseFromString(text, "text/html").body.firstElementChild
 );
 
-// pool gives parent exactly the wanted number of children, up to 4096, using make for new ones.
+// pool gives parent the wanted number of children, at most 4096. make returns new ones; without make, it only removes.
 /** @param {Element} parent @param {number} wanted @param {(n: number) => Element} [make] */
 export function pool(parent, wanted, make) {
   const n = Math.min(Math.max(0, Math.trunc(wanted) || 0), 4096);
@@ -118,7 +118,7 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function to call in each frame. It calls act every period ms; the banner reports act's failures.
+// asking returns a function to call in each frame: it calls act every period ms, one at a time, and drops act's errors.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

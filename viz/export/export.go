@@ -91,7 +91,7 @@ func (s *site) addPacked(name string, packed []byte) {
 
 const leavesFile = "data/leaves"
 
-// stories returns the program's stories, each with the data to tell it.
+// stories returns the data to tell each of the program's stories, by the story's current and former ids.
 func (s *site) stories() map[string]json.RawMessage {
 	s.note(json.Unmarshal(s.get("/viz/scenarios"), &s.offered))
 	told := map[string]json.RawMessage{}
@@ -140,7 +140,7 @@ func (s *site) get(address string) []byte {
 	return answer.Body.Bytes()
 }
 
-// addAsset adds a file that a page names; it turns a module into a classic script.
+// addAsset adds a file that a page names: a module as a classic script, a style sheet with its fonts inside.
 func (s *site) addAsset(address string) {
 	name := fileOf(address)
 	switch {

@@ -61,7 +61,7 @@ func (s *site) addPage(at string) {
 	s.files[name] = []byte(s.complete(name, s.rewrite(name, string(s.get(asked)))))
 }
 
-// rewrite turns the links of a file's HTML into links to files, and notes their targets.
+// rewrite turns the links of a file's HTML into links to files, and notes their targets. It drops those below /viz/.
 func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	return address.ReplaceAllStringFunc(page, func(found string) string {

@@ -36,7 +36,7 @@
     return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
 
-  // take answers with a recording of this export or, on a web server, with the recording at any address.
+  // take answers with a recording of this export, or with the one at an address on a web server.
   /** @param {string} name @param {Http} http */
   async function take(name, http) {
     if (/^[\w-]+$/.test(name)) return new Response(await bytes(`takes/${name}`));
@@ -90,7 +90,7 @@
   // runHere runs the program in this tab (cmd/tab) and replaces this page by the program's. page.js waits for that.
   /** @param {number} size @param {number} parts */
   async function runHere(size, parts) {
-    // Look up the current page's panel: when the program ends, it is in the program's page.
+    // The panel is looked up each time, because the program's page with its own panel replaces this page.
     /** @param {number} loaded @param {string} [text] */
     const say = (loaded, text) => {
       const [panel, progress, said, again] = all("#run, #run > *");

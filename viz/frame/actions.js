@@ -40,14 +40,14 @@ export class Actions {
     if (!(await player.stepTo(direction, follow.has() ? hop : () => true))) tell("no other hop is near");
   }
 
-  // toggleFollow follows an object, or stops if it is followed. Without a key, it stops, or follows the newest object.
+  // toggleFollow follows an object, or stops following it. Without a key, it stops, or follows the newest object.
   toggleFollow(key = this.stage.follow.has() ? "" : objectKey(this.stage.scene.store.at(-1)?.key ?? "")) {
     const { follow, tell } = this.stage;
     follow.set(follow.key === key ? "" : key);
     if (follow.has()) tell(`following ${key}: F ends it`);
   }
 
-  // setSpeed sets the speed of a replay. A lower speed in live mode begins a replay at the cursor.
+  // setSpeed sets the speed of a replay. In live mode, a speed below 1 begins a replay at the cursor.
   /** @param {number} exponent */
   setSpeed(exponent) {
     const { player, tell } = this.stage;
@@ -75,7 +75,7 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A click on data-seq seeks that record. One on data-copy copies that text or, without one, the text before it.
+    // A click on data-seq seeks that record. A click on data-copy copies its text, or that of the element before.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));

@@ -27,7 +27,7 @@ export function newAppearance(stage) {
     select.value = stage.resource();
   }
 
-  // setDetail sets the level of detail. turnDetail also puts it into the address, so that links keep it.
+  // setDetail sets the level of detail. turnDetail switches it, and stores it in the address and the browser.
   /** @param {string} name */
   function setDetail(name) {
     scene.detail = name;

@@ -26,7 +26,7 @@ export function newBanner(stage) {
   /** @param {unknown} problem */
   const trouble = (problem) => notice(refusal(problem).message);
 
-  // arrived shows at once the records that explain why nothing moves.
+  // arrived shows the records that explain why nothing moves: the program has stopped, or etcd has failed.
   /** @param {probe.Record[]} list */
   function arrived(list) {
     const stopped = list.findLast((r) => r.point === "ProgramStopped");

@@ -67,14 +67,14 @@ export class Controls {
   async create() {
     const { follow, held } = this.stage;
     const labels = { app: apps[this.turn % apps.length], colour: colours[0] };
-    // In a held world the pod is followed from its request on, because the answer comes only after its commit.
+    // In a held world, the pod is followed from its request on, because the answer comes only after the commit.
     if (held()) follow.set(inDefault + letters(this.turn));
     const name = await this.post(labels);
     follow.set(inDefault + name);
     this.tell(`created ${name}`);
   }
 
-  // post creates a pod with the first free name, and returns the name.
+  // post creates a pod with the next free name, and returns the name.
   /** @param {{ [name: string]: string }} labels @returns {Promise<string>} */
   post(labels) {
     const [name, spec] = [letters(this.turn++), { containers: [{ name: "main", image: "example.com/main:1" }] }];

@@ -52,13 +52,13 @@ const scene = new Scene(JSON.parse(dataset.geometry ?? "{}"));
 
 const on = {
   /** @type {ReturnType<typeof serverSource> | null} */
-  source: null, // the server's log; null for a recording dropped onto the page
+  source: null, // the server's log; null for a recording that the page reads
   shown: { log: "", recording: "" }, // the names in links
   resource: dataset.resource ?? "",
   connection: "connecting",
 };
 const frames = {
-  dirty: false, // whether some folded records are not drawn
+  dirty: false, // whether some folded records are not yet drawn
   at: 0, // ms
   shownAt: 0,
   summing: false, // whether a sum was read since the last frame
@@ -84,7 +84,7 @@ const called = (r) => {
 };
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r));
-// said returns the short sentence about a record, with the title of the client on stage.
+// said returns a record's short sentence, with its subject's name on stage, or "" if the record is not loaded.
 const said = (/** @type {number} */ seq) => {
   const r = player.tape.get(seq);
   const info = infos.get(r?.point ?? "");
@@ -100,7 +100,7 @@ const follow = new Follow(resource, () => {
 });
 scene.followed = follow.matches;
 const planner = new Planner(scene, { infos, here, matches: follow.matches, writes: limits.writes });
-// the revision of a change that leaves etcd: etcd's watch may deliver it before its writer reports it
+// the revision of the change that leaves etcd, which the watch may deliver before the writer reports it
 scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
 const pictured = () => player.state.resources[on.resource]; // the resource on stage
@@ -155,7 +155,7 @@ const crowd = newCrowd(scene, {
   player, here, open: (subject) => inspector.inspect({ station: "watcher", queue: "", subject }),
   look(subject) {
     const where = queryOf({ resource: on.resource, subject, log: on.shown.log });
-    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // it has closed
+    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // closed by now
   },
 });
 const ownBar = new OwnBar({ player, follow, scene, planner, infos, setResource, begins: () => first.escape() });
@@ -204,7 +204,7 @@ async function begin(answer) {
   if (!line) return;
   player.oldest = line.oldest;
   timeline.index(line);
-  // The next record may be a long time away, so the table begins with those before the first picture.
+  // The table begins with the records before the first picture, because the next one may be a long time away.
   const [from, to] = [Math.max(player.oldest + 1, player.cursor - recently), player.cursor + 1];
   await player.tape.load(from, to).catch(() => {});
   if (!player.moved) table.jumped();
@@ -223,7 +223,7 @@ function frame(now) {
   requestAnimationFrame(frame);
   const ms = Math.min(100, now - frames.at);
   const passed = ms + frames.postponed;
-  // One frame has no time both to read a sum and to draw it. So this frame draws nothing, and the last picture stays.
+  // A frame with a sum keeps the last picture, because one frame has no time both to read the sum and to draw it.
   const waits = frames.summing && frames.postponed === 0 && ms < sweep && frames.shownAt <= frames.at;
   Object.assign(frames, { postponed: waits ? ms : 0, at: now, summing: false });
   if (!waits) turn(now, passed);
@@ -271,7 +271,7 @@ function landed(r, now) {
   for (const part of parts) part.landed?.(r, now);
 }
 
-// stand puts only the resting tokens on the stage, from the records before the cursor.
+// stand puts only the resting tokens on the stage, from the last records up to the cursor.
 function stand() {
   motion.clear();
   planner.stand(player.tape.between(Math.max(1, player.cursor - ledHere), player.cursor + 1));
@@ -287,7 +287,7 @@ function jumped() {
   if (player.mode === "frozen" && !froze()) sentenceBar.begins(player.cursor);
 }
 
-// froze turns the sentence to the record at the cursor, if there is one, because the stage has just been frozen.
+// froze shows the record at the cursor as the last one that landed, and reports whether that record is loaded.
 function froze() {
   const r = player.tape.get(player.cursor);
   if (r) landed(r, performance.now());
@@ -351,5 +351,5 @@ when(window, "pagehide", () => feed.end());
 setInterval(() => feed.check(), 1000);
 if (!dataset.take && !document.hidden) feed.begin();
 else if (dataset.take && (program || !scenarios.begin())) visit.openTake(dataset.take);
-// Canvases measure and draw texts in the text face; a browser that cannot load it uses its own.
+// Canvases measure and draw texts in the text face. A browser that cannot load the face uses another.
 document.fonts.load("15px Inter").catch(() => {}).then(() => requestAnimationFrame(frame));

@@ -1,4 +1,4 @@
-// The status: the share of the traffic that is drawn, and the cursor's place in the log.
+// The status: the mode or a lost connection, how changes are drawn, and the cursor's place in the log.
 
 import { $, put, say } from "../dom/dom.js";
 

@@ -37,7 +37,7 @@ export class Visit {
 
   begin() { this.returned?.(); }
 
-  // arrive goes to the moment in the address, or to the beginning of a recording.
+  // arrive goes to the moment in the address, to the beginning of a recording, or else to the newest creation.
   /** @param {boolean} recorded */
   async arrive(recorded) {
     const { player, again } = this.stage;
@@ -92,7 +92,7 @@ export class Visit {
   /** @param {string} name */
   openTake(name) { return this.show(name, take(name), false); }
 
-  // layTake puts an embedded recording on the stage, frozen, if it is still wanted, and reports whether it is.
+  // layTake puts an embedded recording on the stage, frozen, if wanted() is true after reading. It returns wanted().
   /** @param {string} name @param {() => boolean} wanted */
   async layTake(name, wanted) {
     const read = await this.read(await take(name));
@@ -122,13 +122,13 @@ export class Visit {
     return { ...(await readRecording(file, this.stage.fold, tape)), tape };
   }
 
-  // lay replaces the program's records by a recording, and leaves the program, if there is one.
+  // lay ends the feed, and puts a recording on the stage instead of the program or another recording.
   /** @param {Awaited<ReturnType<Visit["read"]>>} read */
   lay({ hash, header, records, state, first, tape }) {
     const { player, follow, timeline, leave, switched } = this.stage;
     leave(hash);
     follow.clear();
-    put(document.body, "data-laid", "true"); // while it is set, no control acts on the program
+    put(document.body, "data-laid", "true"); // disables the controls that act on the program
     player.oldest = first;
     timeline.clear();
     timeline.arrived(records);

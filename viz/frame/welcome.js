@@ -25,7 +25,7 @@ export class Welcome {
 
   get on() { return Boolean(root.dataset.first); }
 
-  // again replays the newest change that created an object, so that a new viewer need not wait for the next one.
+  // again replays, in the first view, the newest creation of an object: a new viewer need not wait for the next one.
   async again() {
     const { player, here } = this.stage;
     const from = Math.max(player.oldest + 1, player.head - recent);

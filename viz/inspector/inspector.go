@@ -46,8 +46,8 @@ func (i *Inspector) Mount(router chi.Router) {
 	}
 }
 
-// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&at= with one leaf of the inspector as HTML. The
-// error is 404 if there is no such station, queue or leaf, and 410 if the parameter log names another run.
+// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&point=&at= with one leaf as HTML. The error is
+// 400 for a wrong at, 404 for an unknown station, queue or leaf, and 410 if the parameter log names another run.
 func (i *Inspector) part(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	at, err := reply.Number(query, "at", 0)
@@ -86,8 +86,8 @@ type part struct {
 	Until    uint64 // the newest record of the history leaf
 }
 
-// Leaf returns one leaf about the part that the query names (queue, subject, resource), at a record, or at the newest
-// if at is 0. The error is 404 if there is no such station, queue or leaf.
+// Leaf returns one leaf about the part that the query names (queue, subject, resource, point), at a record, or at the
+// newest if at is 0. The error is 404 if there is no such station, queue or leaf.
 func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Values,
 	at uint64) (templ.Component, error) {
 	p, err := readPart(station, query)
@@ -134,7 +134,7 @@ func (p *part) points() []*probe.Info {
 	return list
 }
 
-// reports reports whether a point is about the part: for a queue, whether it moves the queue or is about its subject.
+// reports reports whether a point is about the part. A subject's queue also has the station's points without a queue.
 func (p *part) reports(info *probe.Info) bool {
 	if p.Queue != "" && info.Queue == p.Queue {
 		return true // even at another station: the wire takes from result
@@ -150,7 +150,7 @@ func (p *part) matches(r *probe.Record) bool {
 	return p.reports(r.Point.Info())
 }
 
-// title returns the part's title.
+// title names the part: its station or queue, and a subject with another name.
 func (p *part) title() string {
 	name := stage.Title(p.Station)
 	if p.Queue != "" {
@@ -165,7 +165,7 @@ func (p *part) title() string {
 	return name + " of " + p.Subject
 }
 
-// text returns the part's texts.
+// text returns the texts about the part's queue, or else about its station.
 func (p *part) text() placeText {
 	if p.Queue != "" {
 		return places().Queues[p.Queue]

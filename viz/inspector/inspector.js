@@ -92,7 +92,7 @@ export class Inspector {
     const { station, queue, subject } = this.place;
     const last = (subject ? this.res?.subjects[subject] : this.res?.stations[station])?.last;
     const point = this.tab === "code" && last && this.about()(last) ? last.point : "";
-    // the program does not have the log of a dropped recording, and must not show its own history for it
+    // "unknown" keeps the program from showing its own history for a dropped recording
     const log = shown().log || (this.tab === "history" ? "unknown" : "");
     return String(queryOf({ resource: resource(), queue, subject, at, log, point, ...extra }));
   }
@@ -138,7 +138,7 @@ export class Inspector {
     box.replaceChildren(...(made.length > 0 ? made : [make("p", {}, none)]));
   }
 
-  // landed moves the whole inspector to the place that reported a record, and lights the line.
+  // landed turns an open code leaf to the place that reported a record, and lights the line.
   /** @param {probe.Record} r */
   landed({ point, subject }) {
     if (!this.open || this.tab !== "code") return;

@@ -35,7 +35,7 @@ export function meant(infos, resource, { station, queue, subject }) {
   return { resource: `|${resource}`, subject, ...(queue ? { points } : { station }) };
 }
 
-// stateOf returns the state of a place. titles has the names of the queues; about(r) reports whether r is about it.
+// stateOf returns a place's state. titles has the names of the queues; about(r) reports whether r is about the place.
 /**
  * @param {fold.Resource | undefined} res @param {Place} place @param {Titles} titles
  * @param {(r: fold.Last) => boolean} about
@@ -65,7 +65,7 @@ export function stateOf(res, { station, queue, subject }, titles, about) {
 
 // ---- the chain of waits
 
-const most = 64; // the maximum number of a place's chains, those of its longest queues; each chain searches all waits
+const most = 64; // the maximum number of chains of a place, for its longest queues; each chain searches all waits
 
 // ways describes the hand-overs without a queue: from the StreamWatcher to the reflector, from a watcher to its client.
 /** @type {{ [queue: string]: { name: string, station: probe.Station, takers: string } }} */
@@ -90,7 +90,7 @@ export function newWhy(infos) {
   const points = [...infos.values()];
 
   // why follows the waits from a queue of a subject. The goroutine that takes from the queue may wait at another queue.
-  // The chain ends at one that waits for a client, a handler, or nothing. It has at least one link, and no queue twice.
+  // The chain ends at a wait for no queue (a reporting client's stream counts as one), or before a repeated queue.
   /** @param {fold.Resource} res @param {string} queue @param {string} subject */
   function why(res, queue, subject) {
     const waits = Object.values(res.waits).flat();

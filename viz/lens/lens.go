@@ -14,7 +14,7 @@ import (
 	"listwatch/viz/reply"
 )
 
-// Room serves the lens on a foreign server. It has no routes without a Report.
+// Room serves the lens on a foreign server. It has no routes without a Report, which requires a Guest.
 type Room struct {
 	Server string             // the server's address
 	Report func() lens.Report // the findings in forwarded requests
@@ -41,7 +41,7 @@ func (l Room) Mount(router chi.Router) {
 	router.Handle("GET /viz/panel/lens", reply.With(l.panel))
 }
 
-// Choice returns the resources that our informers watch on the server.
+// Choice returns the resources that our informers watch on the server, or none without a Guest.
 func (l Room) Choice() (c otherserver.Choice) {
 	if l.Guest != nil {
 		c = l.Guest.State().Choice

@@ -17,7 +17,7 @@ const http = (url, options) => fetch(url, options);
 const wire = globalThis.listwatchWire ?? { program: true, request: http };
 export const program = wire.program; // whether there is a program, running or replaying, with a log to read
 
-// send returns the response. A refusal is an Error with the server's own words, its status, and gone for 410.
+// send returns an ok response. A refusal is an Error with the server's own words, its status, and gone for 410.
 /** @param {string} method @param {string} url @param {unknown} [body] @param {Options} [options] */
 async function send(method, url, body, { type = "application/json", ...options } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
@@ -30,7 +30,7 @@ async function send(method, url, body, { type = "application/json", ...options }
   throw Object.assign(new Error(message || `the server answers ${status}`), { status, gone: status === 410 });
 }
 
-// ask sends a request and returns its JSON answer. options has the type of the body, and the options of fetch.
+// ask sends a request and returns its JSON answer, or {} if empty. options has the body's type and fetch's options.
 /** @param {string} method @param {string} url @param {unknown} [body] @param {Options} [options] */
 export async function ask(method, url, body, options) {
   const text = await (await send(method, url, body, options)).text();
@@ -44,7 +44,7 @@ export const get = (url, options) => ask("GET", url, undefined, options);
 /** @param {unknown} problem @returns {Refusal} */
 export const refusal = (problem) => (problem instanceof Error ? problem : new Error(String(problem)));
 
-// queryOf returns the parts that have a value as a query string.
+// queryOf returns the parts that have a value (0, but not "") as the parameters of a query.
 /** @param {{ [name: string]: string | number | undefined }} parts */
 export const queryOf = (parts) => new URLSearchParams(Object.entries(parts)
   .filter(([, value]) => value || value === 0).map(([name, value]) => [name, String(value)]));
@@ -52,7 +52,7 @@ export const queryOf = (parts) => new URLSearchParams(Object.entries(parts)
 /** @param {string} url */
 export const text = async (url) => (await send("GET", url)).text();
 
-// split yields the part of an answer before each separator as it arrives; all adds the part after the last one.
+// split yields the part of an answer before each separator as it arrives and, with all, the part after the last one.
 /** @param {Response} response @param {string} separator @param {boolean} [all] */
 export async function* split(response, separator, all = false) {
   const body = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body);

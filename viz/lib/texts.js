@@ -40,7 +40,7 @@ export function milliseconds(ns) {
 export const times = (speed) =>
   speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 
-// marks returns round times between two times: about eight, and at most 200, whatever times a record claims.
+// marks returns round times between two times: at most eight in up to eight hours, or else hours, at most 200.
 /** @param {number} from @param {number} to */
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];

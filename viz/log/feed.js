@@ -1,5 +1,5 @@
 // The feed: a list, then a watch from there, and a new list when the watch reports `gone`. A tab has at most one
-// stream, and a hidden tab has none, because a browser opens only six connections to an origin.
+// stream, or none if it is hidden and holds no world: a browser opens only six connections to an origin.
 
 import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
 

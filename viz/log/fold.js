@@ -1,5 +1,5 @@
 // The fold: the page's picture is a function of the log. This is a port of internal/observe/fold, function by function.
-// The table of points, from /viz/points, drives both.
+// One table of points (the page's data-table) drives both.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
@@ -87,7 +87,7 @@ export function complete(value, shape = picture) {
 /** @returns {fold.State} */
 export const newState = () => complete();
 
-// adopt removes the prototypes of the maps of a state that was read or copied, as in dict.
+// adopt removes the prototypes of a copied or parsed state's resources, subjects and shelves, as in dict.
 /** @param {fold.State} state */
 function adopt(state) {
   Object.setPrototypeOf(state.resources, null);
@@ -452,7 +452,7 @@ const calm = new Set([
   "WatchChanError",
 ]);
 
-// isAlarm reports whether a record is a failure: a client was evicted or got 410, or etcd has failed.
+// isAlarm reports whether a record is a failure: an eviction, a 410, an ERROR frame, a failed store, or a failed etcd.
 /** @param {fold.Point} info @param {probe.Record} r */
 export const isAlarm = (info, r) => isAnomaly(info, r) && !calm.has(info.name);
 
@@ -498,7 +498,7 @@ export function objectKey(key) {
   return parts.slice(Math.min(folders, parts.length - 1)).join("/");
 }
 
-// agentOf returns the name of a client: the first word of its user agent.
+// agentOf returns a client's name: its user agent's first word, without the version and our prefix.
 /** @param {string | undefined} text */
 export function agentOf(text) {
   const [word] = (text ?? "").split(" ");

@@ -64,7 +64,7 @@ export class Reader {
   take({ table, pictured }, text) {
     const { records, state, fold: { infos } } = this;
     const r = recordOf(parse(text), records.at(-1), this.lines);
-    // The recording's table has the args in its own order. A record of an unknown point keeps only the point's name.
+    // The recording's table has the args in its own order. A record of an unknown point loses its args and texts.
     const [info, names] = [infos.get(r.point), table?.[r.point]];
     if (!info) Object.assign(r, { point: "Unknown", texts: { name: bound(r.point) }, args: [] });
     else if (typeof names === "string" && names !== info.args.join(" ")) {

@@ -14,7 +14,7 @@ import { partsOf } from "./recording.js";
  * @property {(from: number, to: number) => Promise<Page>} records
  */
 
-// keep puts a value into a map with a limited size, which drops its oldest entry.
+// keep puts a value into a map, and drops the map's oldest entry if there are more than room.
 /** @template K, V @param {Map<K, V>} map @param {K} key @param {V} value @param {number} room */
 export function keep(map, key, value, room) {
   map.set(key, value);
@@ -27,7 +27,7 @@ const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the minimum number of records between two pictures
 
-// A Tape is empty at first. Without a source, put brings every record. With one, it keeps few more than the source.
+// A Tape begins empty. Without a source, put brings every record. With one, a tape keeps few more than the source.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {
@@ -62,7 +62,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture, unless one close to it is stored. It copies state, unless the caller has given state away.
+  // keep stores a picture, unless it is stored or, without always, one just before is. It copies state unless given.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

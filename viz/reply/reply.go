@@ -79,7 +79,7 @@ type Coded struct {
 }
 
 // ReadJSON reads the single JSON value of a body, which [With] bounds, into target. It accepts a body without a type,
-// which `kubectl create --raw` sends; requests of foreign web pages never get here.
+// which `kubectl create --raw` sends. The error has a status of 4xx.
 func ReadJSON(r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {
@@ -125,11 +125,11 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	// It fails only if the client has disconnected.
+	// Write fails only if the client has disconnected.
 	_, _ = w.Write(body)
 }
 
-// About refuses a request that names the log of another run, whose sequence numbers mean nothing here.
+// About returns 410 for a request that names the log of another run, whose sequence numbers mean nothing here.
 func About(log *probe.Log, r *http.Request) error {
 	if id := r.URL.Query().Get("log"); id != "" && id != log.ID() {
 		return Refuse(http.StatusGone, "that is the log of another run of the program")
@@ -137,7 +137,7 @@ func About(log *probe.Log, r *http.Request) error {
 	return nil
 }
 
-// Number parses a number in a query, or returns otherwise if the number is missing.
+// Number parses a number in a query, or returns otherwise if the number is missing. The error is 400.
 func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	text := values.Get(name)
 	if text == "" {

@@ -90,7 +90,7 @@ const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
 
 const longest = 22; // characters of a title
 
-// laneOf returns the name of the goroutine that reports a point, or "" if several do.
+// laneOf returns the first goroutine that a point names, or "".
 /** @param {fold.Point} info */
 const laneOf = ({ lane = "" }) => (lane === "viz.ui" ? "" : lane.split(" ")[0].replace(/^.*\./, ""));
 

@@ -145,7 +145,7 @@ export class Spacetime {
   }
 }
 
-// rowsOf gives lines rows from top to bottom. If some do not fit, the last row stands for all remaining lines.
+// rowsOf gives lines rows from top to bottom. If some do not fit, the last row is for all remaining lines.
 /** @param {Line[]} lines */
 function rowsOf(lines) {
   const pitch = Math.min(pitches[1], Math.max(pitches[0], (area.bottom - area.top) / lines.length));

@@ -1,6 +1,6 @@
-// The crowd: from the sixth watcher on, a dot for each client, at the bottom of its cell if the client's channels are
-// empty, and at the top if one is full. A mark shows that the client got the dispatcher's last change. If a watcher
-// does not report every event, the page derives this from the dispatcher's record and the watcher's selectors.
+// The crowd: from the sixth watcher on, a dot for each client, which fills its cell as far as the client's fuller
+// channel is filled. A mark shows that the client got the dispatcher's last change. If a watcher does not report every
+// event, the page derives this from the dispatcher's record and the watcher's selectors.
 
 import { $, label, mark, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";

@@ -112,7 +112,7 @@ export function ringSpot(g, ring, pos) {
   return seat(g, ring, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
 }
 
-// ---- the ways of tokens, as lists of points. A leg that is neither level nor upright leaves and arrives level.
+// ---- the ways of tokens, as lists of points. A leg leaves and arrives level, unless it is upright or marked straight.
 
 const level = 0.5; // units: a leg that rises less is straight
 

@@ -19,7 +19,7 @@ const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && 
 /** @param {{ rv?: string, key?: string }} r */
 export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
 
-// together reports whether two consecutive records are one hop: a step of two copies or, if hurried, two steps of one.
+// together reports whether two records in a row are one hop: a step of two copies or, if hurried, two of one copy.
 /** @param {probe.Record} a @param {probe.Record} b @param {number} pace */
 export function together(a, b, pace) {
   if (changeOf(a) !== changeOf(b)) return false;
@@ -28,7 +28,7 @@ export function together(a, b, pace) {
   return one && pace > hurried && inOne(pace > greatly ? runs : phases, a, b);
 }
 
-// departs reports whether a record is about leaving a place. Its token sets out when the record is folded.
+// departs reports whether a record is about leaving a place. The token sets out when such a record is folded.
 /** @param {fold.Point} info @param {probe.Record} r */
 export function departs(info, r) {
   if (info.op === "recv" || info.op === "pop") return true;

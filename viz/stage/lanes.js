@@ -33,8 +33,8 @@ export function made(name) {
   return /** @type {HTMLElement} */ (part(content, "g").cloneNode(true));
 }
 
-// lanes keeps one group for each lane in the container of its kind, and returns the lanes. Lanes that do not fit stay
-// in the document, but are not drawn. In a crowd only some watchers have groups; the others are dots (crowd.js).
+// lanes keeps, in the container of a kind, a group for each drawn lane and each of the first most lanes, and returns
+// the lanes. In a crowd only some watchers have groups; the others are dots (crowd.js).
 /** @param {Scene} scene @param {Kind} kind */
 function lanes(scene, kind) {
   const [station, attribute] = kinds[kind];
@@ -124,7 +124,7 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const [title, called] = [part(el, ".name"), member?.name ?? name];
   say(title, called);
   put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide
-  // outside a stream, one change travels at a time, so versions that a client lacks are no lag
+  // versions that a client lacks are a lag only in a stream: otherwise, one change travels at a time
   const behind = scene.streaming ? unread(res, subject) : 0;
   mark(el, "late", behind > late);
   const { t = 0, since = t } = scene.closed.get(id) ?? {};

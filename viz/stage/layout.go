@@ -44,7 +44,7 @@ const (
 	maxSlots = 32 // a pipe of at most this many slots is drawn slot by slot
 )
 
-// box is the place of a station.
+// box is the place of a station, with its title, or of another part.
 type box struct {
 	X, Y, W, H float64
 	Title      string
@@ -86,7 +86,7 @@ var (
 // FirstResource is the resource that the stage shows first.
 const FirstResource = "pods"
 
-// Title returns the title of a station.
+// Title returns the title of a station, or "" if there is no such station.
 func Title(station probe.Station) string { return boxes[string(station)].Title }
 
 // Right and Bottom are the box's far edges; CX is its horizontal centre.
@@ -246,11 +246,11 @@ var chevrons = [][3]float64{
 	{loopX, 330, -90}, {loopX, 200, -90}, {640, 10, 180}, {askX, 150, -90}, {125, 102, 120},
 }
 
-// Spot returns the attributes that place an element at a spot with a name.
+// Spot returns the attributes that place an element at a spot with a name, and panics without such a spot.
 func Spot(name string) templ.Attributes {
 	at, known := spots[name]
 	if !known {
-		panic("stage: there is no spot " + name) // a mistake in a template; a test renders every template
+		panic("stage: there is no spot " + name) // a mistake in a template; a test renders all templates
 	}
 	return At(at[0], at[1])
 }

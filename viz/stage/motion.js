@@ -33,7 +33,7 @@ const trailLasts = 380; // ms
 const hopLasts = 160; // ms of a hop drawn during a stream
 const half = 14; // units; half the width of a token without a name
 const stays = 250; // ms that a sentence stays; the next hop of the viewer's own change replaces it at once
-const lingers = 1500; // ms of a sentence that no other follows
+const lingers = 1500; // ms that a sentence stays if no other follows
 
 export class Motion {
   /**
@@ -59,7 +59,7 @@ export class Motion {
     this.stale = true;
     this.drawnAt = 0;
     this.clock = 0; // the time of the previous frame
-    this.stood = false; // whether time was stopped in that frame; since is the time at which it stopped
+    this.stood = false; // whether time was stopped in that frame; since is when that last changed
     this.since = 0;
     new ResizeObserver(() => this.restyle()).observe(canvas);
     this.restyle();
@@ -116,7 +116,7 @@ export class Motion {
     return Math.min(1, Math.max(0, (now - air.t0) / Math.max(1, air.t1 - air.t0)));
   }
 
-  // done returns how far a token has moved. While time is stopped, the token waits before a queue that lacks it.
+  // done returns how far a token has moved. While time is stopped, a token for a queue waits before the queue.
   /** @param {Move} move @param {number} now */
   done({ legs, length, queue }, now) {
     const door = this.stood && queue ? Math.max(0, length - (legs.at(-1)?.length ?? 0) - half) : length;
@@ -144,7 +144,7 @@ export class Motion {
     return [...this.planner.tokens.values()].filter(waits);
   }
 
-  // at returns the spot of the newest copy of a change, moving or not.
+  // at returns the spot of the last moving token, or else of a change's newest resting copy, or undefined.
   /** @param {string} change @param {number} now @returns {Spot | undefined} */
   at(change, now) {
     const [flies] = this.flying(now).slice(-1);
@@ -182,7 +182,7 @@ export class Motion {
     const waiting = stream ? [] : this.named();
     const moved = this.flying(now);
     const bare = this.barely(moved, [...moved, ...planner.standing, ...waiting]);
-    // While time is stopped the viewer reads: no token covers a word, another token, or a queue that does not count it.
+    // While time is stopped, the viewer reads: no name covers a word or a token, and no name in a pill covers a queue.
     const taken = stood && !stream ? [...scene.words(() => true).map((box) => ({ box, well: false })),
       ...scene.wells().map((box) => ({ box, well: true }))] : [];
     const reads = taken.length > 0;

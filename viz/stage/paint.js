@@ -148,7 +148,7 @@ export class Brush {
     } };
   }
 
-  // stand paints a resting token, with its name inside if free reports room, else beside it, else without its name.
+  // stand paints a token as at rest: its name is inside if free reports room, or else beside it, or else left out.
   /** @param {Token} token @param {Spot} at @param {Free} free */
   stand(token, [x, y], free) {
     const whole = this.pill(token, [x, y]);

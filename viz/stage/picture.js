@@ -1,5 +1,5 @@
 // The picture: the frame on screen as plain data, for tests and for the browser's console. It is read from the drawing,
-// not from the fold, so that tests see a wrong drawing. Browser tests read each field by its name.
+// not from the fold, so that a test finds a wrong drawing. Browser tests read each field by its name.
 
 import { $, part, parts } from "../dom/dom.js";
 import { objectKey } from "../log/fold.js";

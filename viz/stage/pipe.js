@@ -106,7 +106,7 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe draws a queue with its tokens, the oldest at the exit. expected is the capacity before the first record.
+// showPipe shows a queue's numbers and, if drawn, its tokens, the oldest at the exit. expected is its first capacity.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]
@@ -163,7 +163,7 @@ function showSlots(el, g, n) {
   )));
 }
 
-// showNames writes a story's names for the versions into the cells of a queue. The newest name is in the pipe.
+// showNames writes a story's names for the versions into a queue's cells. Rows of older names are above the pipe.
 /** @param {HTMLElement} el @param {stage.Pipe} g @param {string[]} names @param {boolean} wraps */
 function showNames(el, g, names, wraps) {
   const cells = pool(part(el, ".names"), names.length, () => (

@@ -51,7 +51,7 @@ export const named = ({ informer }, name) => name !== "" && (informer === name |
 export const guestOf = ({ watchers: { lanes }, serving }, client = "") => [...lanes.values()].find(({ id, subject }) =>
   !serving.has(id) && named({ informer: client }, nameOf(subject)));
 
-// hangsOn reports whether a listener belongs to the informer on stage; any other is drawn without a rail.
+// hangsOn reports whether a listener belongs to the informer on stage. Other listeners are not drawn.
 /** @param {{ informer: string }} scene @param {fold.Subject | undefined} listener */
 export const hangsOn = (scene, listener) =>
   (listener?.texts.ListenerAdded?.informer ?? scene.informer) === scene.informer;

@@ -1,5 +1,5 @@
-// The plan turns records into hops, each of a few records of one change. A token arrives before its record is folded
-// or, if the record departs from a place, sets out then.
+// The plan turns records into hops, each of a few records of one change. A token's record is folded when the token
+// arrives or, if the record is a departure, when the token sets out.
 
 import { objectKey } from "../log/fold.js";
 import { keep } from "../log/tape.js";
@@ -112,8 +112,8 @@ export class Planner {
 
   // ---- called by routes.js
 
-  // go adds a copy's way. Its first point counts only if the copy's place is unknown. go ignores a way that ends before
-  // the point that the copy has reached, because the two sides of a channel may report in either order.
+  // go adds a copy's way. The first point counts only if the copy is new or in a queue. Unless fresh, go ignores a way
+  // to a point before the one that the copy has reached: the two sides of a channel may report in either order.
   /** @param {string} copy @param {Point[]} path @param {Look} [look] */
   go(copy, path, look = {}) {
     if (!this.making) return;
@@ -135,7 +135,7 @@ export class Planner {
     this.making.slow ||= look.slow ?? false;
   }
 
-  // looksOf returns the look of a record's copy, and its place at the end of its way.
+  // looksOf returns the look of a record's copy, and the copy's place at the end of its way.
   /** @param {probe.Record} r @param {Look} look @param {string | undefined} was */
   looksOf(r, look, was) {
     const info = this.infos.get(r.point);
@@ -253,7 +253,7 @@ export class Planner {
   /** @param {string} change */
   under(change) { return [...this.tokens.values()].some((t) => t.change === change && !t.queue); }
 
-  // standing returns every resting token that no pipe draws.
+  // standing returns the resting tokens that are in no queue.
   get standing() { return [...this.tokens.values()].filter((t) => !t.queue); }
 
   get moves() { return this.air?.moves ?? []; }

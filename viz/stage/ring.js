@@ -63,7 +63,7 @@ function showCells(scene, ring, now) {
   showVersions(scene, ring);
 }
 
-// showVersions writes each version into its cell, along the radius if cells are narrow.
+// showVersions writes the versions into the cells of a ring with few, along the radius if cells are narrow.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showVersions(scene, ring) {
   const cells = ring.capacity <= few ? ring.cells : [];
@@ -80,7 +80,7 @@ function showVersions(scene, ring) {
   });
 }
 
-// showPins marks the version that each client of a story has reached: at its cell or, if it has left the ring, outside.
+// showPins marks the versions that a story's pinned clients have reached: at their cells or, if dropped, outside.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showPins(scene, ring) {
   const pinned = (scene.story?.members ?? []).filter(({ pin, rv }) => pin && rv !== "0" && ring.capacity > 0);

@@ -1,4 +1,4 @@
-// Routes: the way of each record's change, one entry for each point; records of other points do not travel.
+// Routes: the way of a record's change, by the record's point. Records of other points do not travel.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";
@@ -13,7 +13,7 @@ import { brief, shortKey } from "./tokens.js";
  * @typedef {import("./plan.js").Ground} Ground
  * @typedef {import("./plan.js").Look} Look
  * @typedef {import("./plan.js").Planner} Planner
- * @typedef {Point | false | null | undefined} Maybe null or false for a point of a lane that is not drawn
+ * @typedef {Point | false | null | undefined} Maybe null, undefined or false for a point to leave out
  * @typedef {(s: Router, r: probe.Record) => void} Step
  */
 
@@ -31,7 +31,7 @@ const work = (r) => `work|${objectKey(r.key ?? "")}|${r.subject}`;
 // ask returns the name of a request's token. The response removes the token.
 /** @param {probe.Record} r */
 const ask = (r) => `ask|${r.texts?.method} ${r.texts?.path}?${r.texts?.query ?? ""}`;
-// begins reports whether a request is about an object. A request that creates one may not have its name.
+// begins reports whether a request is about an object. A request that creates an object may lack the name.
 /** @param {string} asked @param {string} key */
 const begins = (asked, key) => asked === key || (asked.endsWith("/") && key.startsWith(asked));
 
@@ -367,7 +367,7 @@ export const routes = {
   WorkDone: (s, r) => s.plan.end(work(r)),
   WatcherForced(s, r) {
     const { X, Y } = s.g.boxes.watcher;
-    // watchers without a place share the last one
+    // watchers without a lane share the place of the last
     const from = s.spot("watchers", r, 0) ?? /** @type {Spot} */ ([X, Y + s.g.laneAxis]);
     s.go(`forced|${r.seq}`, [from, [X + s.g.guest.X, from[1]]], { ...alarm, label: "closed" });
   },

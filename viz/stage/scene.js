@@ -47,7 +47,7 @@ export class Scene {
     /** @type {string} */
     this.front = ""; // the subject that must be drawn: a watcher, an informer, or an informer's listener
     /** @type {(of: { key?: string, rv?: string }) => boolean} */
-    this.followed = () => false; // whether a token, row or cell is of the followed object
+    this.followed = () => false; // whether a token, row or cell belongs to the followed object
     /** @type {import("./crowd.js").Crowd} */
     this.crowd = { n: 0, full: 0, closed: 0, waiting: 0, dots: [] }; // the crowd as drawn
     /** @type {Map<string, import("./crowd.js").Closed>} */
@@ -63,7 +63,7 @@ export class Scene {
     /** @type {import("./places.js").Places | null} */
     this.placed = null; // the lanes; null until places computes them
     /** @type {{ view: string, boxes: Map<string, Box[]> } | null} */
-    this.read = null; // the boxes that words has measured, by station
+    this.read = null; // the boxes of texts in this view, by station; null until words measures
     this.layouts = layouts(geometry);
     this.layout = this.layouts.wide;
     this.plain = false; // the first view
@@ -95,7 +95,7 @@ export class Scene {
     return was !== this.layout.tall;
   }
 
-  // relaid calls changed whenever the layout has changed; relay makes lay choose again.
+  // relaid calls changed when the window's width changes the layout; relay acts as if the width had changed.
   /** @param {() => void} changed */
   relaid(changed) { when(this.asked, "change", () => this.lay() && changed()); }
   relay() { this.asked.dispatchEvent(new Event("change")); }
@@ -168,7 +168,7 @@ export class Scene {
     this.story?.draw();
   }
 
-  // shuts reports whether a station is not drawn. Stories, figures and presenters open the stations they are about.
+  // shuts reports whether a station is not drawn. A story or figure shows all; a click or a presenter opens one.
   /** @param {string} name */
   shuts(name) {
     const { detail = "" } = document.body.dataset;
@@ -256,7 +256,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
   scene.text("http.gets", (request && story?.now.gets) || "");
 }
 
-// showVisitor shows the last client that sent a request without having a lane.
+// showVisitor shows the last client without a lane that wrote to the resource.
 /** @param {Scene} scene @param {string} agent */
 function showVisitor({ root, story, places: { watchers } }, agent) {
   const el = part(root, ".visitor");
@@ -315,7 +315,7 @@ function showDispatch(scene, res, watchers) {
   const to = !scene.story ? `to ${n}` : (n ?? 0) <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
-  // Waiting uses the budget up, so the rest follows from the time.
+  // The rest of the budget follows from the time, because waiting uses the budget up.
   const budget = blocked ? Math.max(0, (vars.budget ?? 0) - (scene.now - last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
   put(part(scene.root, "#battery"), "width", Math.round(1.28 * Math.min(100, budget)));

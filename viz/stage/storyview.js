@@ -159,7 +159,7 @@ export class StoryView {
       .map((key) => ({ key, rv: "0", look: dropped.includes(key) ? "struck" : "lacks" }));
   }
 
-  // draw writes the flags of the cast.
+  // draw writes the flags of the cast, and the story's other additions.
   draw() {
     const { scene: { geometry: { lane } }, members } = this;
     const flags = pool($("#cast"), members.length, () => made("cast-member"));
@@ -405,7 +405,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   };
 }
 
-// isSent reports whether the reflector has not yet received the last event that was sent.
+// isSent reports whether the last event sent may not have reached the reflector: it lags, stalls, or is disconnected.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
   if (!now?.said) return false;

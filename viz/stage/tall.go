@@ -10,11 +10,11 @@ import (
 )
 
 // The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Stations
-// move, but are drawn as on the wide stage; only the ways between them differ. So a token's place is still a point of
-// the wide stage, which ground.js moves with the nearest station, or to its place in tallTurns.
+// move, but are drawn as on the wide stage; only the ways between them differ. A token's place is still a point of the
+// wide stage, which ground.js moves with the nearest station, or to its place in tallTurns.
 const tallWidth, tallHeight = 446, 1954
 
-// corners are the stations' top left corners on the tall stage. The stations from lanes to your client move together.
+// corners are the stations' top left corners on the tall stage.
 var corners = map[string][2]float64{
 	"http": {136, 32}, "etcd": {28, 84}, "etcd3": {136, 128}, "server-reflector": {320, 128},
 	"ring": {24, 312}, "store": {250, 312},

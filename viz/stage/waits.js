@@ -1,6 +1,6 @@
 // Waits marks the queues at which a goroutine waits. A goroutine on the path of every event has its name at its place
-// (roleGlyph). Three others are named only while blocked (postGlyph). While time is stopped, a station's
-// padlock is closed if the record at the cursor is of a point that is always reported under the lock.
+// (roleGlyph). Three others are named only while blocked (postGlyph). While time is stopped, a station's padlock is
+// closed if the point of the record at the cursor is always reported under the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/texts.js";
@@ -46,7 +46,7 @@ export class Waits {
     return waits.filter((w) => !young.includes(w));
   }
 
-  // pipeOf returns the drawing of a wait's queue: the one in the subject's lane, or the only one.
+  // pipeOf returns the drawing of a wait's queue (the one in the subject's lane, or the only one), or null.
   /** @param {fold.Wait} wait */
   pipeOf({ on, subject }) {
     const { scene } = this.stage;

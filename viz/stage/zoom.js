@@ -53,7 +53,7 @@ export class Zoom {
     this.lay();
   }
 
-  // all returns the view of the whole stage. A frame of other proportions shows some empty ground around the stage.
+  // all returns the view of the whole stage, with empty ground where the frame is larger, or a phone's first view.
   /** @returns {View} */
   all() {
     const { scene } = this;
@@ -100,7 +100,7 @@ export class Zoom {
   }
 
   // frameOn lights some stations and moves the camera there; without names, it shows the whole stage. If the stage is
-  // larger than its frame, the frame scrolls to them.
+  // larger than its frame, the frame scrolls to the stations.
   /** @param {string[]} names */
   frameOn(names) {
     this.sought = names.map((name) => this.scene.station(name));

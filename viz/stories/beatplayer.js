@@ -141,7 +141,7 @@ export class BeatPlayer {
     return this.begin();
   }
 
-  // verdict returns "right", "wrong", or, without a guess, "told". It is "" until the beat has ended.
+  // verdict returns "right", "wrong", or, without a guess, "told". It is "" without a question, and before the end.
   verdict() {
     const { question } = this.beats[this.beat];
     if (!question || this.phase !== "rests") return "";

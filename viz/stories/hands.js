@@ -1,5 +1,5 @@
 // Hands: with a hand on the stage (stage.gripGlyph), a viewer turns the knob of that part. The hand is visible only
-// while the list of knobs offers the knob. A click, letting a slider go, or Enter turns the knob.
+// while the list of knobs offers the knob. A click, letting a slider go, Enter, or Space turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
 

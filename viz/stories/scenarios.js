@@ -252,7 +252,7 @@ class Session {
       mark(el, "reached", reached.some((each) => each === el.dataset.station));
     }
     stage.zoom.frameOn(story.beats[beat].look);
-    // The address names the beat, so that it can be linked to; without a beat, the pipeline plays the story.
+    // The address names the beat, for links. At an address without a beat, the pipeline plays the story.
     address({ story: story.id, beat: beat > 0 && beat + 1 });
   }
 

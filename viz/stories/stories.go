@@ -22,7 +22,7 @@ import (
 	"listwatch/viz/reply"
 )
 
-// Recorded returns the place of each beat of a story in its embedded recording.
+// Recorded returns the place of each beat of a story in its embedded recording, or an error if either is missing.
 func Recorded(s *scenario.Story) ([]scenario.Range, error) {
 	take, ok := takes.Find(TakeOf(s.ID))
 	if !ok {
@@ -41,7 +41,7 @@ const Tour = takes.StoryPrefix + "tour"
 // TakeOf returns the name of the recording of a story.
 func TakeOf(id string) string { return takes.StoryPrefix + id }
 
-// ThreadURL returns the address of a thread.
+// ThreadURL returns the GitHub address of a thread such as kubernetes/kubernetes#125123.
 func ThreadURL(ref string) string {
 	return "https://github.com/" + strings.Replace(ref, "#", "/issues/", 1)
 }

@@ -47,7 +47,7 @@ func (h Hold) Panel() templ.Component {
 // Held reports whether the world is held.
 func (h Hold) Held() bool { return h.World != nil && h.World.Status().Held }
 
-// Attend is called when a page begins to watch the log: the world is not resumed until the page leaves.
+// Attend counts a page whose viewer can resume the world, until leave is called.
 func (h Hold) Attend() (leave func()) {
 	if h.World == nil {
 		return func() {}
@@ -62,8 +62,8 @@ const maxAdvance = time.Hour
 type holdCommand struct {
 	// Do is one of
 	//
-	//	hold     the world; or, with a station, close the gate there
-	//	release  the world, or, if it is not held, every gate; or, with a station, open the gate there
+	//	hold     the world; or, with a station, resource or subject, close a gate there
+	//	release  the world, or, if it is not held, every gate; or, with those, open the gate there
 	//	step     let held goroutines pass one point each: all, a station's, or those with an object or version
 	//	walk     step an object or version to its next point, along with everything in front of it
 	Do string `json:"do"`
@@ -80,7 +80,7 @@ type stepped struct {
 	hold.Status
 }
 
-// hold holds or releases the world, and answers with the new state.
+// hold carries out a command, and answers with the new state.
 func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 	selector := probe.Query{Station: command.Station, Resource: command.Resource, Subject: command.Subject}
 	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
@@ -184,9 +184,9 @@ func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err erro
 // worldPeriod is the time between two messages to a page about a world that is held, gated, or off its usual clock.
 const worldPeriod = time.Second
 
-// News returns a function that returns the news of the world for one page, or nil; passed is the time since the last
-// call. There is news at first, after every change, and once a second while the world is not in its usual state, since
-// the page then shows running times.
+// News returns an event's name, and a function that returns the news of the world for one page, or nil; passed is the
+// time since the last call. If there is a World, it has news at first, after every change, and, because the page then
+// shows running times, once a second while it is not in its usual state.
 func (h Hold) News() (event string, news func(passed time.Duration) any) {
 	var told uint64 // the world's change count at the last news
 	var usual bool  // whether the world was in its usual state then

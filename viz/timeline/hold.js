@@ -42,7 +42,7 @@ export class Hold {
     this.bind();
   }
 
-  // keeps reports whether this page holds something. It must then stay connected, or the program's watchdog resumes it.
+  // keeps reports whether this page holds something. The page must then stay connected, or the watchdog resumes all.
   get keeps() { return this.own && this.closed; }
   get held() { return this.status?.held ?? false; }
   get waiting() { return this.closed && this.status ? this.status.waiting : []; }

@@ -78,7 +78,7 @@ export class Own {
   /** @param {probe.Record} r */
   demo(r) { return this.demos.has(objectKey(r.key ?? "")); }
 
-  // note records whose change a commit is: the viewer's, the demo's, or another's. asked returns a request's record.
+  // note files a commit as the viewer's, the demo's, or another's of the same object. asked returns a request's record.
   /** @param {probe.Record} r @param {(seq: number) => probe.Record | undefined} asked */
   note(r, asked) {
     const { who, queue, demos } = this;

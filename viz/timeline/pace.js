@@ -37,7 +37,7 @@ const few = 20; // the maximum number of changes a second that travel
 const calm = 0.7; // the share of few below which a stream ends
 const patience = 2000; // ms for which the rate must stay that low
 
-// changeOf names the change that a record is about, or returns "".
+// changeOf names the change that a record is about, or returns "" for a record without a version.
 /** @param {probe.Record} r */
 export const changeOf = (r) => (r.rv ? nameOf(r) : "");
 
@@ -96,7 +96,7 @@ export class Pace {
     return arrivals.reduce((sum, [t, n]) => sum + (t > clock - ms ? n : 0), 0);
   }
 
-  // streams reports whether the rate of due changes makes a stream. A story never does.
+  // streams reports whether the rate of due changes makes a stream. In a story, the rate counts as 0.
   streams(rate = this.goal ? 0 : (this.since(burst) * 1000) / burst) {
     if (rate > few * calm) this.loud = this.clock;
     this.stream = rate > few || (this.stream && this.clock - this.loud <= patience);
@@ -158,8 +158,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether to tell a change that begins. It tells all but the demo's that have waited. If there are
-  // too many, a goal tells some; without a goal, the newest is told once the current one has ended or stopped.
+  // chooses reports whether to tell a change: a summed one never, a followed one always, others unless the demo's and
+  // late. Of too many, a goal tells some; without a goal, the newest is told once the current one has ended or stopped.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;

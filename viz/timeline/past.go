@@ -150,8 +150,8 @@ func (p Past) records(r *http.Request) (any, error) {
 }
 
 // ReadQuery reads a query of records: resource=&subject=&type=&key=&rv=&station=&point=, where commas separate several
-// points. Any other parameter is a pattern for the field of that name, as in every [probe.Query]: agent=kubectl*,
-// status=409|410.
+// points. Any other parameter with a field's name is a pattern for that field, as in every [probe.Query]:
+// agent=kubectl*, status=409|410. The error is 400.
 func ReadQuery(values url.Values) (q probe.Query, err error) {
 	q.Resource, q.Subject, q.Key = values.Get("resource"), values.Get("subject"), values.Get("key")
 	q.Type, q.Station = values.Get("type"), probe.Station(values.Get("station"))

@@ -189,7 +189,7 @@ export class Player {
     this.on.froze();
   }
 
-  // going runs act on the way to another moment. It returns false if the cursor was sent elsewhere meanwhile.
+  // going runs act on the way to another moment. It returns false if act fails or the cursor was sent elsewhere.
   /** @param {() => Promise<void>} act */
   async going(act) {
     this.ground();
@@ -234,7 +234,7 @@ export class Player {
   }
 
   // playTo plays to a record at the reading pace, or faster to arrive within the given ms, and freezes there. It seeks
-  // instead if the record is behind the cursor. It reports false if the viewer has gone elsewhere meanwhile.
+  // a record that is not ahead, or if any is missing. It reports false if loading fails or the viewer goes elsewhere.
   /** @param {number} seq @param {{ within?: number }} [how] @returns {Promise<boolean>} */
   async playTo(seq, { within = Infinity } = {}) {
     const to = Math.min(this.head, Math.round(seq));
@@ -260,7 +260,7 @@ export class Player {
     left?.done(reached);
   }
 
-  // stepTo moves to the next or the previous record that match accepts, and reports whether it found one nearby.
+  // stepTo moves to the next or the previous record that match accepts. It returns false only if none is nearby.
   /** @param {number} direction @param {(r: probe.Record) => boolean} match */
   async stepTo(direction, match) {
     const from = this.target() + (direction > 0 ? 1 : -near);
@@ -288,7 +288,7 @@ export class Player {
     this.mode = "playing";
   }
 
-  // toggle freezes a running stage. A frozen one returns to live mode, or plays on if the viewer has moved the cursor.
+  // toggle freezes a running stage. A frozen one plays on if moved, recorded or at another speed, or returns to live.
   toggle() {
     if (this.mode !== "frozen") return this.freeze();
     return this.moved || this.recording || this.speed !== 1 ? this.play() : this.live();
@@ -313,7 +313,7 @@ export class Player {
     if (own.first && flight && !flight.plan?.moves.some((each) => own.leads(each))) this.land(flight);
   }
 
-  // ground cancels the current hop and any seek, because another moment comes on stage.
+  // ground cancels the current hop, goal and seek, because another moment comes on stage.
   ground() {
     this.ticket++;
     this.wanted = 0;
@@ -343,7 +343,7 @@ export class Player {
     }
   }
 
-  // hop folds the records that do not travel, and begins the next hop.
+  // hop folds the records up to the next told one, and begins that hop, or the pause after an untold change.
   /** @param {number} end */
   hop(end) {
     /** @type {probe.Record[]} */

@@ -17,7 +17,7 @@ const period = 100; // ms between two drawings
 const askPeriod = 2000; // ms between two requests for the index
 const least = 200; // ms; a shorter lag has no text
 const told = 8e9; // ns of log time for which the stage shows a client's 410
-const gone = ["RequestAnswered", "FrameWritten"]; // flags if their status is 410
+const gone = ["RequestAnswered", "FrameWritten"]; // points whose flags are 410s
 
 export class Timeline {
   /** @param {Stage} stage */
