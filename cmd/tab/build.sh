@@ -2,7 +2,7 @@
 # build.sh builds the machine of a tab from the module cache, without a network: run it from the repository's root. Two
 # packages that etcd's client imports do not compile for js. -overlay cannot replace a file of the module cache, so
 # their modules are copied into bin/tab and mended there, and bin/tab/go.mod replaces them. An overlay leaves out of the
-# machine what the pages have as files.
+# machine the files that the pages load themselves.
 set -eu
 go=${GO:-go}
 out=bin/tab
@@ -53,7 +53,7 @@ GOOS=js GOARCH=wasm $go build -modfile=$out/go.mod -overlay=$out/overlay.json -t
   -gcflags 'all=-l' -gcflags 'std=' -gcflags 'listwatch/...=' -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
 
 gzip -9 -n -c $out/machine.wasm > $out/site/machine.gz
-# part writes standard input as the script by which a page loads it from a folder (viz/export/static.js).
+# part writes standard input as a script that a page can load from a folder (viz/export/static.js).
 part() { printf 'listwatchFile("machine/%s", "%s");\n' "$1" "$(base64 | tr -d '\n')" > "$out/site/$1.js"; }
 cat "$root/lib/wasm/wasm_exec.js" cmd/tab/worker.js | part worker
 split -b 1048576 $out/site/machine.gz $out/part.

@@ -21,7 +21,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// asStuck makes this test binary run [stuck]. Its clock does not move, so the program never gives up by itself.
+// asStuck makes this test binary run [stuck] with a clock that does not move, so the program never gives up by itself.
 const asStuck = "VIZ_TEST_AS_STUCK"
 
 func init() {

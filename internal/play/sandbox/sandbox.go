@@ -38,8 +38,8 @@ type Config struct {
 }
 
 // Switcher restarts both halves with other switches. Switch and Restore return a function that ends the session for the
-// restart; nil: the switches already have these values. The function returns a 409 if the session cannot end, or
-// already ends.
+// restart; nil: the switches already have these values. They return a 409 if the session must not end; the function
+// does if the session already ends.
 type Switcher interface {
 	// Switch prepares to set one switch of the command line. It returns a 404 or 400 for an unknown name or value.
 	Switch(name, value string) (again func() error, err error)
