@@ -10,8 +10,6 @@ import { $, put, say } from "../dom/dom.js";
  * @property {() => boolean} held whether the world is held
  */
 
-const least = 300; // ms; a shorter lag is live
-
 export class Status {
   /** @param {Stage} stage */
   constructor(stage) {
@@ -34,7 +32,7 @@ export class Status {
     const broken = state !== "live" && !(player.recording && !program());
     put($("#mode"), "data-state", broken ? state : mode);
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
-    const behind = mode === "live" && player.lag() > least;
+    const behind = mode === "live" && player.lag() > 300; // ms; a shorter lag is live
     const calm = behind ? "behind" : mode === "replay" && frozen ? "paused" : mode;
     say($("#mode-text"), broken ? state : calm + lost);
   }

@@ -6,6 +6,7 @@ import { counted, cut, squeeze } from "../lib/texts.js";
 import { showCrowd } from "./crowd.js";
 import { showPipe } from "./pipe.js";
 import { feeds, hangsOn, nameOf, own, serves } from "./places.js";
+import { brief, shortKey } from "./tokens.js";
 
 const most = 32; // the maximum number of lanes of a kind in the document
 
@@ -162,12 +163,14 @@ export function showListeners(scene) {
 }
 
 /** @param {Scene} scene @param {Element} el @param {string} id @param {fold.Subject} subject */
-function showHandler(scene, el, id, { counts }) {
+function showHandler(scene, el, id, { counts, last }) {
   const n = counts.HandlerReturned ?? 0;
   const running = (counts.HandlerCalled ?? 0) > n;
   const [slow, call] = [scene.story?.now.delays.get(id), scene.story?.now.calls.get(id)];
   const count = n === 1 ? "1 call" : `${n} calls`;
-  const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : count));
+  const done = last.point === "HandlerReturned" && scene.followed(last) && `✓ ${brief(shortKey(last.key), 10)}`;
+  const state = running ? (call ? `▶ ${call}` : "runs") : (call ?? (slow ? `takes ${slow}` : done || count));
+  mark(el, "followed", Boolean(done));
   mark(el, "running", running);
   mark(el, "called", Boolean(call));
   say(part(el, ".count"), call ? count : "");

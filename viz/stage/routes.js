@@ -349,9 +349,12 @@ export const routes = {
   HandlerCalled(s, r) {
     const to = s.spot("listeners", r, 0);
     if (!to) return;
-    const beside = s.scene.tall ? 106 : -10; // 10 outside the handlers' box: left, or right if tall
+    const { X, W } = s.g.boxes.handler;
     const way = [s.spot("listeners", r, s.g.stops.handed), s.spot("listeners", r, s.g.stops.called)];
-    s.go(mine(r), [...way, [s.g.boxes.handler.X + beside, to[1]]], { colour: "delivered" });
+    const several = [...s.scene.places.listeners.lanes.values()].some(({ index, shown }) => shown && index > 0);
+    // below the only handler; of several, 10 outside their box: left, or right if tall
+    s.go(mine(r), [...way, several ? [s.scene.tall ? X + W + 10 : X - 10, to[1]] : [X + W / 2, to[1] + 28]],
+      { colour: "delivered" });
   },
   HandlerReturned: (s, r) => s.plan.end(mine(r)),
   WorkAdded(s, r) {

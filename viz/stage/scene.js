@@ -265,7 +265,7 @@ function showVisitor({ root, story, places: { watchers } }, agent) {
   const name = part(el, ".name");
   if (agent && !lane) {
     const yours = /^(kubectl|browser)$/.test(agent);
-    say(name, cut(yours ? `your ${agent}` : agent, 18));
+    say(name, cut(yours ? `${agent} · you` : agent, 18));
     mark(el, "mine", yours);
   }
   put(el, "visibility", story || !name.textContent ? "hidden" : "visible");

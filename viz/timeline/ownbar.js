@@ -25,6 +25,7 @@ export class OwnBar {
     this.order = [...new Set([...stage.infos.values()].map(({ station }) => station))];
     /** @type {import("./own.js").Change | null} */
     this.told = null; // the change with the bars
+    this.detail = ""; // of the stage when they were made
     /** @type {import("./own.js").Change | null} */
     this.seen = null;
     when(this.turn, "click", () => this.show());
@@ -64,9 +65,11 @@ export class OwnBar {
     say(part(this.bar, ".words"), this.words(newest));
     say(part(this.bar, ".next"), theirs && `Now theirs: ${theirs.replace(/^listwatch-/, "")}`);
     if (newest === elsewhere) say(this.turn, `Show ${newest.resource}`);
-    if (this.told === (newest.state === "arrived" ? newest : null)) return;
-    this.told = newest.state === "arrived" ? newest : null;
-    this.way.replaceChildren(...(this.told ? wayOf(this.told, this.order).map(bar) : []));
+    const told = newest.state === "arrived" ? newest : null;
+    const { detail, stations } = this.stage.scene;
+    if (this.told === told && this.detail === detail) return;
+    Object.assign(this, { told, detail });
+    this.way.replaceChildren(...(told ? wayOf(told, this.order).map((at) => bar(at, stations.get(at[0]))) : []));
   }
 
   /** @param {import("./own.js").Change} one */
@@ -83,10 +86,13 @@ export class OwnBar {
   }
 }
 
-/** @param {readonly [station: string, ms: number]} at */
-function bar([station, ms]) {
+// bar has the station's name if the stage shows it.
+/** @param {readonly [station: string, ms: number]} at @param {Element | undefined} el */
+function bar([station, ms], el) {
   const words = `${station}: ${milliseconds(ms * 1e6)}`;
-  const li = make("li", { data: { at: station }, tabIndex: 0, title: words, ariaLabel: words }, station);
+  const title = el?.querySelector(".title");
+  const named = (title?.checkVisibility({ visibilityProperty: true }) && title.textContent) || "";
+  const li = make("li", { data: { at: station }, tabIndex: 0, title: words, ariaLabel: words }, named);
   li.style.flexGrow = String(ms);
   return li;
 }
