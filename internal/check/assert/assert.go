@@ -2,9 +2,9 @@
 // names of stretchr/testify, which Kubernetes uses. The compiler checks its types: an untyped constant takes the type
 // of the other value, and pointers are compared as pointers.
 //
-// The test goes on after a failed check; package require ends it. Each function returns whether the check passed. The
-// last arguments describe the check: a value alone, or a format and its arguments. Go evaluates them even if the check
-// passes. A text with both "got " and "want " is the whole message.
+// The test goes on after a failed check; package require ends it. Each check returns whether it passed. The last
+// arguments describe the check: a value alone, or a format and its arguments. Go evaluates them even if the check
+// passes. Except in NoDiff and Fails, a text with both "got " and "want " is the whole message.
 package assert
 
 import (

@@ -34,9 +34,9 @@ func Did(within time.Duration, fact func() bool) bool {
 	return true
 }
 
-// Closes closes a test server. Server.Close waits for every request, and a client whose watch was cut reconnects at
-// once. A stream opened just before the listener closes would make Close wait forever. Closes therefore cuts
-// connections until Close returns.
+// Closes closes a test server, and cuts connections until Server.Close returns. Close alone waits for every request,
+// and a client whose watch was cut reconnects at once: a stream opened just before the listener closes would make Close
+// wait forever.
 func Closes(server *httptest.Server) {
 	closed := make(chan struct{}) // closed when Close has returned
 	go func() { defer close(closed); server.Close() }()

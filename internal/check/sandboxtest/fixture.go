@@ -127,7 +127,7 @@ func (c hanging) Read(p []byte) (int, error) {
 	}
 }
 
-// Do implements [scenario.Operator]. The interface defines the words.
+// Do implements [scenario.Operator], which defines the words.
 func (w *Fixture) Do(ctx context.Context, words ...string) error {
 	switch strings.Join(words[:2], " ") {
 	case "server stop":

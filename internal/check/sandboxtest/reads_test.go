@@ -80,7 +80,7 @@ var reads = map[string][]read{
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
 }
 
-// rows returns the keys of the tables' rows: the table's name and the cells up to the column of the responding part.
+// rows returns the keys of the tables' rows: the table and the cells before the responding part, or the first cell.
 func rows(t *testing.T) (found []string) {
 	t.Helper()
 	text := require.Value(docs.FS().Open("REFERENCE.md"))(t)
@@ -117,7 +117,7 @@ func unlinked(text string) string {
 	return before + name + after
 }
 
-// ask sends a request. It returns the status, the body or a watch's first frame, and the time until then.
+// ask sends a request. It returns the status, the time taken, and the body or, of a watch, the first frame.
 func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took time.Duration, says string) {
 	t.Helper()
 	began := time.Now()

@@ -1,4 +1,4 @@
-# Counts lines by room and kind: make size. A line of more than 120 columns counts as often as it would have to be broken.
+# Counts lines by room and kind: make size. A line of over 120 columns counts as the lines that it would fill.
 FNR == 1 {
 	n = split(FILENAME, part, "/")
 	room = part[1]

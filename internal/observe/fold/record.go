@@ -8,8 +8,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// AppendRecord appends to dst the JSON form of r in the feed and in recordings, and returns the extended slice. It cuts
-// texts as the fold does.
+// AppendRecord appends r's JSON, as in the feed and in recordings, to dst, and returns the extended slice. The JSON has
+// the args that the point declares, and the texts as the fold cuts them.
 func AppendRecord(dst []byte, r *probe.Record) []byte {
 	written, err := json.Marshal(struct {
 		probe.Record

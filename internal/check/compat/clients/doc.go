@@ -3,5 +3,5 @@
 // nothing wrong with any program but kwok.
 //
 // Each program is built from a module of its own, which pins its version: a folder with a go.mod that names it as a
-// tool, or with a small main that uses a library. The JavaScript client needs Node; without it, its test logs that.
+// tool, or with a small main that uses a library. Without npm, the test of the JavaScript client only logs that.
 package clients

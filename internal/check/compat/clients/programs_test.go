@@ -219,7 +219,7 @@ func (at *target) makeLog(t *testing.T) {
 		"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}}`)
 }
 
-// k9s checks the screens of k9s.
+// k9s opens views of k9s, and returns the texts that it has found there.
 func k9s(t *testing.T, at *target) (facts []string) {
 	at.apply(t, pods("k9s", 0, 2, ""))
 	tmux := startK9s(t, at)

@@ -173,7 +173,7 @@ func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 	})
 }
 
-// opensPanels opens every panel by its button and the keyboard alone, and walks through the panel with Tab.
+// opensPanels opens six panels, each by its button and the keyboard alone, and walks through the panel with Tab.
 func (p *page) opensPanels(t *testing.T) {
 	p.strike(t, "k") // turns to the level "all"
 	for _, each := range []struct {

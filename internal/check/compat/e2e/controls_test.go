@@ -132,7 +132,7 @@ func (s *shown) stepsByAnomaly(t *testing.T) {
 	s.stands(t, "the anomaly after", s.next(cursor, 1, anomaly))
 }
 
-// bucket is the time that a bar of the timeline covers. It equals viz.bucketWidth.
+// bucket is the time that a bar of the timeline covers: timeline.bucketWidth.
 const bucket = 500 * time.Millisecond
 
 // axis is the timeline's rectangle, and the times at its ends when it shows the whole log.

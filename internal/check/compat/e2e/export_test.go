@@ -161,7 +161,7 @@ func (p *page) exportedLeaves(t *testing.T) {
 	p.until(t, `$("#leaf").textContent.includes("needs the program")`)
 }
 
-// exportedSearch searches for three terms from a page of the book and follows each first result.
+// exportedSearch searches for three terms from a page of the book. One finds nothing; two first results are followed.
 func (p *page) exportedSearch(t *testing.T, base string) {
 	t.Helper()
 	for _, search := range []struct{ words, leads, there string }{

@@ -33,7 +33,7 @@ type hostile struct {
 	refusal string // part of the page's refusal; "" if the page must show the recording
 }
 
-// everyPoint returns a recording with two records of every point. All their arguments are arg and all texts are text.
+// everyPoint returns a recording with two records of every point, whose args are arg and texts text, and a last record.
 func everyPoint(arg, firstSeq, lastTime int64, text string) string {
 	lines := []string{header}
 	line := func(fields map[string]any) {

@@ -52,7 +52,7 @@ const seeing = `(at, text, r) => {
 	return problems.includes("") ? "" : problems.join(", ");
 }`
 
-// telling opens a story and plays a beat to its end. Unless without is 0, it plays again without that record's text.
+// telling opens a story and plays a beat to its end. Unless without is 0, it plays again without that record.
 const telling = `async (id, beat, without, to) => {
 	const { stage, player } = listwatch;
 	const { scenarios } = stage;
@@ -111,7 +111,7 @@ var besides = map[string]string{
 	"selector 4":       "POST|409",
 }
 
-// says returns the entries of besides that are wrong at a beat: even dimmed stations may not show some texts.
+// says returns the entries of besides that are wrong at a beat. A dimmed text fulfils an entry, and breaks none with !.
 func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	t.Helper()
 	seen := evaluate[[]string](t, p, `$$(".scenery text").filter((el) => el.checkVisibility({ opacityProperty: true,

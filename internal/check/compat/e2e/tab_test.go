@@ -140,7 +140,7 @@ func (p *page) holdsInTab(t *testing.T) {
 	p.until(t, `document.body.dataset.mode === "live"`)
 }
 
-// TestATabHasALife hides a tab, stalls it, reloads it, opens a second one, and ends its machine.
+// TestATabHasALife hides a tab, stalls, saves, ends and restarts its machine, tries to leave, and opens a second tab.
 func TestATabHasALife(t *testing.T) {
 	t.Parallel()
 	base := served(t, site(t))

@@ -10,8 +10,8 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// travelling looks at every frame for the given number of ms of the stage's clock. It returns the faults of the
-// pictures, the numbers of frames and of frames that move, and the durations of hops and of whole ways.
+// travelling looks at every frame for the given ms of the stage's clock, or until a frozen stage is at rest. It returns
+// the pictures' faults, the numbers of frames and of moving tokens in them, and the durations of hops and whole ways.
 const travelling = `((lasts) => new Promise((done) => {
 	const { player, picture } = listwatch;
 	const began = player.clock;

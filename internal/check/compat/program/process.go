@@ -34,7 +34,7 @@ type Process struct {
 	Done   chan struct{} // closed by await when the process has ended
 }
 
-// Start starts cmd. The test's cleanup kills the process and its group if they still run.
+// Start starts cmd, or ends the test. The test's cleanup kills the process and its group if they still run.
 func Start(tb testing.TB, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	p := &Process{Cmd: cmd, Done: make(chan struct{})}
@@ -55,7 +55,7 @@ func (p *Process) await() {
 	close(p.Done)
 }
 
-// Kill kills the process, if it still runs, and its group.
+// Kill kills the process, if it still runs, and its group, and waits for the end.
 func (p *Process) Kill() {
 	select {
 	case <-p.Done:
@@ -68,7 +68,7 @@ func (p *Process) Kill() {
 // killGroup kills every process of the group that the process leads or led.
 func (p *Process) killGroup() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL) }
 
-// ExitCode waits for the end of the process, at most for within, and returns its exit status.
+// ExitCode waits for the end of the process and returns its exit status. If that takes over within, the test ends.
 func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	tb.Helper()
 	select {
@@ -141,7 +141,7 @@ func Build() error {
 // folder holds the binaries, inside the checkout; the path is relative to a test's folder.
 const folder = "../../../../bin/compat"
 
-// BuildOf builds the program in the package source, with the go.mod in dir, and returns the path of the binary.
+// BuildOf builds the package source with the go.mod in dir, and returns the binary's path. A failure ends the test.
 func BuildOf(tb testing.TB, dir, source string) string {
 	tb.Helper()
 	return require.Value(build(dir, source, false))(tb)
@@ -200,7 +200,7 @@ func (k *Kubectl) Command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run returns the output of kubectl. It fails the test unless the exit status is 0.
+// Run returns what kubectl writes to stdout. It ends the test unless the exit status is 0.
 func (k *Kubectl) Run(tb testing.TB, args ...string) string {
 	tb.Helper()
 	p := Start(tb, k.Command(args...))

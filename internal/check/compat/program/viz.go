@@ -70,7 +70,7 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 	return false, "stdout:\n" + v.Stdout.String() + "stderr:\n" + v.Stderr.String()
 }
 
-// Get requests one of the program's paths and decodes the JSON into into.
+// Get requests one of the program's paths and decodes the JSON into into. A failure, or no 200, ends the test.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
 	response := require.Value((&http.Client{Timeout: HangsAfter}).Get(v.URL + path))(tb)

@@ -221,7 +221,7 @@ func newEditor(t *testing.T) *editor {
 		return listens != nil, delve.Stdout.String() + delve.Stderr.String()
 	})
 	conn := require.Value(net.Dial("tcp", listens[1]))(t)
-	t.Cleanup(func() { // when its client leaves, delve ends what it has launched
+	t.Cleanup(func() { // delve ends the programs that it has launched when the client leaves
 		_ = conn.Close()
 		<-delve.Done
 	})

@@ -45,7 +45,7 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine matches a command that a reader would type. It must be in a console, as no test runs other blocks.
+// commandLine matches a command that a reader would type. It must be in a console: no test runs other blocks.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
 // pages reads every document for readers.
@@ -168,7 +168,7 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
-// run types the commands of the block, unless the block is too slow for this run, or another test runs it.
+// run types the block's commands, unless the block is too slow for this run, for Linux, or for another test.
 func (b *block) run(t *testing.T, p *page, x *terminal) {
 	for _, word := range b.words {
 		switch {

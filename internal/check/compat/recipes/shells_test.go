@@ -17,13 +17,13 @@ var (
 		`\b(?:seq|pgrep|sleep|timeout|export)\s|\bfor \w+ in\b`)
 	// piped matches an echo of a quoted text into a pipe. PowerShell does not change such a text.
 	piped = regexp.MustCompile(`^echo '[^']*' \| `)
-	// onlyHere lists commands that not every system has. A page that uses one must contain the hint beside it.
+	// onlyHere lists commands that some systems lack, each with the hint that a page with the command must contain.
 	onlyHere = map[string]string{
 		"curl ": "In PowerShell, `curl` is `curl.exe`", "make ": "Without `make`, type what it runs",
 	}
 )
 
-// foreign returns the parts of a page's commands that some shell does not understand, except those for Linux.
+// foreign returns what some shell does not understand in a page's commands, except in those for Linux and delve.
 func (p *page) foreign() (found []string) {
 	page := strings.Join(p.lines, "\n")
 	for _, b := range p.blocks {

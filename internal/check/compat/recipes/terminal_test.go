@@ -27,7 +27,7 @@ const (
 var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
-	// With one of these flags the program prints and exits.
+	// With one of these flags, the program soon exits.
 	endsSoon  = regexp.MustCompile(`-(h|version|export)\b`)
 	watches   = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
 	endItself = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
@@ -99,7 +99,7 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the running program. The new one starts at once if the page shows its output, or with a command.
+// startViz ends the running program. The new one starts with the next command, or, for its output or in FULL, at once.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()

@@ -61,7 +61,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 	symptoms := read(t, "docs/SYMPTOMS.md")
 	proofs := regexp.MustCompile(`(?s)\*Proof:\*.*?\n\n`).FindAllString(workshop, -1)
 	for _, each := range []struct {
-		page, name string // a pattern of a name, as the page writes it
+		page, name string // the page's text; a pattern of a name in it
 		least      int    // the minimum number of names on the page
 		exists     func(name string) bool
 	}{

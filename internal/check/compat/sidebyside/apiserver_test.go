@@ -83,7 +83,7 @@ func (s *apiServer) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with lastWord, and applies words while none is open. With compact they are lost to watches.
+// cut ends all watches with lastWord, and applies words while none is open. With compact, watches miss these changes.
 func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *apiServer) hold(holding bool) {
 	s.cond.Broadcast()
 }
 
-// fail makes n requests fail with err, after the failures ordered before.
+// fail makes the next n requests fail with err, after the failures ordered before.
 func (s *apiServer) fail(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,8 +3,8 @@
 //
 // Our server half and apiserver's run over one embedded etcd and the same keys, or over one stream of events. In
 // watches, lists and gets of all variants, both must agree on the types and order of events, names, resource versions,
-// bookmarks, status codes and reasons, and the versions at which watches can start. A table lists intended differences,
-// and the test checks both sides of each. Tests also compare keys, the Accept header, and metrics' names and labels.
+// bookmarks, status codes and reasons, and the versions at which watches can start. Comments at the comparisons name
+// the intended differences. Tests also compare keys, the Accept header, and metrics' names and labels.
 //
 // Our informer and client-go's follow the same server through the same story. Their requests, calls to handlers and
 // stores must be the same. normalize lists the intended differences.

@@ -147,7 +147,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// fanOut adds n watchers and measures. A reader counts its deliveries only when its channel is empty: that is cheap.
+// fanOut adds n watchers and measures. A reader reports its deliveries only when its channel is empty, which is cheap.
 func fanOut(b *testing.B, f *feed, cache side, n int) {
 	fill(b, f, cache)
 	c := newCrowd(n)

@@ -201,7 +201,7 @@ func (s *storm) interrupt(within time.Duration) {
 	}
 }
 
-// start starts the program on the same folder and port as before.
+// start starts the program on the storm's folder and port.
 func (s *storm) start() {
 	s.viz = program.StartViz(s.t, "-listen", s.address, "-data-dir", s.folder, "-demo=false")
 }

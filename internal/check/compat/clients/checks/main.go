@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// check tries one request after the other.
+// check tries one request after the other, and prints each result.
 func check(config *rest.Config) error {
 	ctx := context.Background()
 	c, err := client.NewWithWatch(config, client.Options{})
@@ -125,7 +125,7 @@ func manage(config *rest.Config) error {
 		return err
 	}
 	err = ctrl.NewControllerManagedBy(m).Named("books").WithEventFilter(books).For(&corev1.ConfigMap{}).
-		Owns(&corev1.Pod{}). // it owns none, but its watch appears on the stage of pods
+		Owns(&corev1.Pod{}). // books own no pods, but the watch appears on the stage of pods
 		Complete(&writer{m.GetClient(), m.GetEventRecorder("books")})
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ type writer struct {
 	events events.EventRecorder
 }
 
-// Reconcile writes the missing pages, and then their number.
+// Reconcile creates or updates a book's pages, and then annotates the book with their number.
 func (w *writer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	book := &corev1.ConfigMap{}
 	if err := w.Get(ctx, request.NamespacedName, book); err != nil {
