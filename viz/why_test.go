@@ -16,11 +16,9 @@ import (
 func newWhy(t *testing.T, records []probe.Record) *engine {
 	t.Helper()
 	for i := range records {
-		records[i].Seq, records[i].Time = uint64(i+1), time.Duration(i)*time.Millisecond
-		records[i].Resource = "pods"
+		records[i].Seq, records[i].Time, records[i].Resource = uint64(i+1), time.Duration(i)*time.Millisecond, "pods"
 	}
-	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js",
-		"query": "log/query.js"})
+	e := newEngine(t, map[string]string{"fold": "log/fold.js", "why": "inspector/why.js", "query": "log/query.js"})
 	run[bool](t, e, `var fold = page.fold.newFold(`+points(t)+`), state = page.fold.newState();
 		fold.apply(state, JSON.parse(`+quote(t, feedOf(records))+`));
 		var pods = state.resources.pods, w = page.why.newWhy(fold.infos); true`)
@@ -166,4 +164,6 @@ func TestHowAPlaceStandsIsRead(t *testing.T) {
 		assert.True(t, strings.Contains(got, test.want) && (got == "") == (test.want == ""), "%s: got %s, want %s",
 			test.place, got, test.want)
 	}
+	assert.True(t, run[bool](t, w, `page.why.meant(fold.infos, "pods", { station: "watcher", queue: "result",
+		subject: "w3" }).points.includes("WatcherForced")`), "the program counts this record, the page does not")
 }

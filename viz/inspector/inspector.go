@@ -142,7 +142,7 @@ func (p *part) reports(info *probe.Info) bool {
 	return info.Station == p.Station && (p.Queue == "" || info.Queue == "" && p.Subject != "")
 }
 
-// matches reports whether a record is about the part.
+// matches reports whether a record is about the part, as meant of why.js does.
 func (p *part) matches(r *probe.Record) bool {
 	if r.Resource != p.Resource && r.Resource != "" || p.Subject != "" && r.Subject != p.Subject {
 		return false

@@ -25,13 +25,14 @@ const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value])
   return [[path + name, [point, subject, type, objectKey(key), rv].filter(Boolean).join(" ")]];
 });
 
-// meant returns a query for a resource's records about a place: a queue's are those that change the queue.
+// meant returns a query for a resource's records about a place, those of part.reports and part.matches (inspector.go).
 /**
  * @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place
  * @returns {probe.Query}
  */
 export function meant(infos, resource, { station, queue, subject }) {
-  const points = [...infos].filter(([, info]) => info.queue === queue).map(([, info]) => info.name);
+  const points = [...infos].flatMap(([, info]) => info.queue === queue ||
+    (subject && !info.queue && info.station === station) ? [info.name] : []);
   return { resource: `|${resource}`, subject, ...(queue ? { points } : { station }) };
 }
 
