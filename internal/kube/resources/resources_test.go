@@ -37,8 +37,7 @@ func TestPodsAnswerForTheFieldsThatTheyList(t *testing.T) {
 	}
 	for field, want := range map[string]string{
 		"metadata.name": "a", "metadata.namespace": obj.Namespace, "spec.nodeName": "n1", "spec.hostNetwork": "true",
-		"status.podIP": "10.0.0.1",
-		"status.phase": string(obj.Status.Phase), "spec.priority": "",
+		"status.podIP": "10.0.0.1", "status.phase": string(obj.Status.Phase), "spec.priority": "",
 	} {
 		assert.Equal(t, want, set.Get(field), field)
 	}
@@ -208,7 +207,8 @@ func TestAnImmutableSecretKeepsItsData(t *testing.T) {
 		return &corev1.Secret{Type: kind, Immutable: &immutable, Data: map[string][]byte{"a": []byte(data)}}
 	}
 	for want, objects := range map[string][2]*corev1.Secret{
-		"":                                {secret(false, "t", "1"), secret(true, "t", "2")},
+		"":                                {secret(false, "t", "1"), secret(true, "t", strings.Repeat("2", 1<<20))},
+		"data: Too long: may not be more": {secret(false, "t", "1"), secret(true, "t", strings.Repeat("2", 1+1<<20))},
 		"data: Forbidden: field is immu":  {secret(true, "t", "1"), secret(true, "t", "2")},
 		"immutable: Forbidden: field is":  {secret(true, "t", "1"), secret(false, "t", "1")},
 		`type: Invalid value: "u": field`: {secret(false, "t", "1"), secret(false, "u", "1")},
