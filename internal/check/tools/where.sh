@@ -41,17 +41,19 @@ case $file:$kind:$symbol in # a short method is that of others, too
 esac
 [ ! "$symbol" ] || found=$(look -pnE -e "$near" --and --not -e '^[[:space:]]*(//|/?[*])' -- "$@"
   [ ! "$far" ] || look -pnE -e "$far" -- $all '*.yaml' '*.txtar' '*.dlv' '*.txt')
-echo "$found" | sed -nE '/^[^:=]*_(test|templ).go[:=]/!s/[:=].*//p' | sort -u | list "NAMED: $symbol" "$symbol"
+named=$(echo "$found" | sed -nE '/^[^:=]*_(test|templ).go[:=]/!s/[:=].*//p' | sort -u | list "NAMED: $symbol" "$symbol")
+case $named in *' too common') found='' few='too common' ;; esac
+[ ! "$named" ] || echo "$named"
 tests=$(echo "$found" | sed -nE 's/^([^=:]*_test\.go)=.*=func (\([^)]*\) )?([^(]*).*/\1 \3/p' | sort -u)
-[ ! "$symbol" ] || [ "$tests" ] && echo "$tests" | say 'TESTS with it' || echo 'TESTS with it: none names it'
+[ ! "$symbol" ] || [ "$tests" ] && echo "$tests" | say 'TESTS with it' || echo "TESTS with it: ${few-none names it}"
 grep -hA1 -E "^($dir ([A-Za-z]+[.])?${symbol:-^}|viz ${file#viz/}) " internal/check/compat/mutations/table.txt |
   grep -v '^--' | say 'MUTATIONS: rows of internal/check/compat/mutations/table.txt'
 base=${file##*/} # with its folder, if there are several
 [ "$(git ls-files ":(glob)**/$base" | wc -l)" -lt 2 ] || base=${dir##*/}/$base
-case ${#symbol}$symbol in [1-4][!0-9]*) ;; *[A-Z]*) word="$a[A-Za-z.]*$symbol$z|" ;; esac # a short name is a word, too
+case ${#symbol}$symbol in [1-4][!0-9]*) ;; *[A-Z]*) word="$a([A-Za-z]+[.])?$symbol$z|" ;; esac
 look -nE "${word-}(\[|[.])${symbol:-.^}\`?[]][(][^)]*$base[)]" -- '*.md' | cut -c1-150 | say 'DOCUMENTS that name it'
 parts='/viz/[A-Za-z/-]*[A-Za-z]|[A-Z][A-Za-z]+|"[a-z]+[._][a-z._]+"|dataset.[a-z]+|data-[a-z-]+' q="[\"'\`]"
-case $file in *.css) parts='[.#][a-z][a-z0-9-]*|data-[a-z-]+|--[a-z-]+' ;; viz/*) parts="$parts|\"[a-z0-9 -]+\"" ;; esac
+case $file in *.css) parts='[.#][a-z][a-z0-9-]*|(data|-)-[a-z-]+' ;; viz/*) parts="$parts|\"[a-z][a-z0-9 -]*\"" ;; esac
 for part in $({ echo "${text#*type=\"button\"}" && echo "$found" | grep "Handle(.*$symbol"; } | # with its routes
   grep -oE "$parts" | sed -E 's/^[a-z]*=?"|"//g; s/^dataset./data-/' | sort -u | head -8); do
   go='*/e2e/*.go' title="USES: $part"
@@ -59,11 +61,12 @@ for part in $({ echo "${text#*type=\"button\"}" && echo "$found" | grep "Handle(
   /viz/*) title="ROUTE: $part" used="(/|$q)${part##*/}($q|[]/?\$) ])" go='viz/*.go' ;;
   [A-Z]*) grep -q "{Name: \"$part\"" internal/observe/probe/points.go && title=POINT:\ $part used=$a$part$z go='*.go' ;;
   data-* | --* | [a-z]*[._][a-z]*) go='*.[gm][od]'
-    used="(^|[^a-z.-])($part|dataset[.]${part#data-}|data: \{.* ${part#data-}:)([^A-Za-z-]|\$)" ;;
+    used="(^|[^a-z-])($part|dataset[.]${part#data-}|data: \{.* ${part#data-}:)([^A-Za-z-]|\$)" ;;
   *) part=${part#[.#]} used="[.#?&]$part([^A-Za-z0-9_-]|\$)|$q([A-Za-z -]* )?$part( [A-Za-z -]*)?$q"
     git grep -qE "[.#]$part([^a-z(-]|\$)|id(=| === )\"$part\"" -- '*.css' '*.js' '*.templ' ;;
-  esac && look -lE -e "$used" -- "$go" '*/e2e/*.go' '*.js' '*.css' '*.templ' '*.yaml' '*takes.sum' \
-    ':!chapters/*_test.go' ':!*_templ.go' ':!*constants.go' | list "$title" "${title#POINT*}"
+  esac && look -lE -e "$used" -- "$go" '*/e2e/*.go' 'internal/text/*.go' '*/chapterdrawing/*.go' '*.js' '*.css' \
+    '*.templ' '*.yaml' '*takes.sum' ':!chapters/*_test.go' ':!*_templ.go' ':!*constants.go' |
+    list "$title" "${title#POINT*}"
 done
 echo "$text" | grep -oE '(^	+[A-Z][a-z,]+ [a-z]+ |["`>])[A-Za-z][^"`<>{}%$]{4,}' | sed 's/^[^A-Za-z]*//' |
   grep ' [^ ]' | head -4 | while read -r said; do
