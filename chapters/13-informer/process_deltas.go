@@ -101,6 +101,7 @@ func (p *deltaProcessor) notify(txn *indexer.Transaction, isInInitialList bool) 
 // updates in the order of the list. Objects that did not change are told as updates, too.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: processReplacedAllInfo
+// Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: reconcileReplacement
 func (p *deltaProcessor) processReplacedAllInfo(info deltafifo.ReplacedAllInfo,
 	isInInitialList bool) error {
 	changes, gone, err := p.clientState.ReplaceAll(info.Objects, info.ResourceVersion)
