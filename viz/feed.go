@@ -37,7 +37,7 @@ type events struct {
 
 // feed is one open /viz/events.
 type feed struct {
-	// Set when it opens, never changed.
+	// Set at the beginning, never changed.
 	events
 	log     *probe.Log
 	w       http.ResponseWriter
@@ -87,9 +87,9 @@ func (v *viewers) have(r *probe.Record) bool {
 }
 
 // ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a returning
-// client, or else new records only. Above the display rate it streams sums, and the records of the followed object
-// (resource, key, rv). A page of another origin does not count as a viewer. The stream ends when the client
-// disconnects, when the server ends, or with `gone` when the page must list again.
+// client, or else new records only. Above the display rate it streams sums, each with a few records (see kept), such as
+// those of the followed object (resource, key, rv). A page of another origin does not count as a viewer. The stream
+// ends when the client disconnects, when the server ends, or with `gone` when the page must list again.
 func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -193,8 +193,8 @@ func (f *feed) frame(records []probe.Record) error {
 }
 
 // coalesced sends the newest state in one message, instead of all records in between, because the page reads too
-// slowly, or the records come faster than eyes can follow. Every counter in the state is exact, and the message has
-// every anomaly; the page can still fetch the records by range.
+// slowly, or the records come faster than eyes can follow. Every counter in the state is exact. The message has the
+// anomalies (see kept), and the page can fetch by range the records that the log still has.
 func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq
 	seq, state, err := f.pictures.shared(ctx, from)

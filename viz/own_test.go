@@ -176,7 +176,7 @@ func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 		tape.put(Array.from({ length: 1800 }, (_, i) => ({ seq: i + 1, t: (i + 1) * 1e6, resource: "pods",
 			point: i % 2 ? "WireOpened" : "WatcherAdded", subject: "w" + (i >> 1) })));
 		player.head = 1800;
-		player.playTo(1800, { within: 4500 }); ""`) // it begins when this script is over
+		player.playTo(1800, { within: 4500 }); ""`) // begins after this script
 	got := run[string](t, e, `run(5000);
 		const half = said.findIndex(([change]) => change > 900);
 		const even = Math.abs(said[half][1] - 2250) < 300;

@@ -82,7 +82,7 @@ func (f *Pictures) Run(ctx context.Context) {
 	}
 }
 
-// unnamed folds the new records, and returns the shelves, by resource and subject, that have room for more names.
+// unnamed folds the new records. It returns the shelves that have room for all their objects, but lack some of them.
 func (f *Pictures) unnamed(ctx context.Context) (shelves [][2]string) {
 	if f.lockCurrent(ctx) != nil {
 		return nil

@@ -285,7 +285,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	}
 }
 
-// TestEveryMomentOfADroppedRecordingIsOurs goes to moments of each take as the page does, with its tape.
+// TestEveryMomentOfADroppedRecordingIsOurs goes to moments of each take as the page does, with the page's tape.
 func TestEveryMomentOfADroppedRecordingIsOurs(t *testing.T) {
 	t.Parallel()
 	for _, take := range takes.All {

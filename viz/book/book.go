@@ -155,7 +155,7 @@ var bookHalves = []bookHalf{
 		"server half. With them the loop is closed, and a pod lives its life.", 14, 99},
 }
 
-// chapters returns the chapters of the half.
+// chapters returns the chapters of b whose numbers are in the half.
 func (h bookHalf) chapters(b *text.Book) []*text.Chapter {
 	return slices.DeleteFunc(slices.Clone(b.Chapters), func(chapter *text.Chapter) bool {
 		return chapter.Number < h.First || chapter.Number > h.Last

@@ -73,7 +73,7 @@ type act struct {
 	Key       int // index of the step that represents all in a static view
 }
 
-// step is one moment of a figure, and the line of code that reported it.
+// step is one moment of a figure: a record and its sentence.
 type step struct {
 	probe.Record
 	Says string
@@ -90,7 +90,7 @@ func newFigure(chapter int) (*figure, error) {
 }
 
 // newAct finds the moments of t in its recording. It returns nil for an unknown recording, and an error for a missing
-// moment.
+// moment or a recording that cannot be read.
 func newAct(t told) (*act, error) {
 	take, ok := takes.Find(t.take)
 	if !ok {

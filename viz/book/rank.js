@@ -74,7 +74,7 @@ export class Index {
     }
   }
 
-  // wanted returns the distinct stems of a query's significant words, or of all if none is. It may complete the last.
+  // wanted returns the distinct stems of a query's significant words, or of all words. The last stem may be completed.
   /** @param {string} query */
   wanted(query) {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));

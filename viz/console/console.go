@@ -155,7 +155,7 @@ func pieces(response *http.Response) func() ([]byte, error) {
 	}
 }
 
-// methods are the methods that the API server supports.
+// methods are those that the API server supports.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete, http.MethodOptions}
 

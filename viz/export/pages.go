@@ -82,7 +82,7 @@ func (s *site) rewrite(name, page string) string {
 	})
 }
 
-// complete adds the program's headers to a page, and the script that replaces the program.
+// complete adds the program's headers to a page, the script that replaces the program and, to the first, a preview.
 func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	page = strings.Replace(module.ReplaceAllString(page, "<script defer"), "the live stage", "the stage, recorded", 1)

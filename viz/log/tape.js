@@ -62,7 +62,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture, unless it is stored or, without always, one just before is. It copies state unless given.
+  // keep stores a picture, unless the same or, without always, a slightly older one is stored. It copies unless given.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;
@@ -77,14 +77,14 @@ export class Tape {
     frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });
     if (this.source && frames.length > frameRoom) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
-    // Thinning out keeps every second picture, so older pictures are further apart.
+    // Thinning out keeps the newest and every second picture: older pictures are further apart.
     if (parts > partsRoom) this.frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1);
   }
 
   /** @param {number} from @param {number} to */
   holds(from, to) { return this.between(from, to).length === to - from; }
 
-  // load fetches the records in [from, to) that exist and are not in memory.
+  // load fetches, of the records in [from, to), those from the first to the last that is not in memory.
   /** @param {number} from @param {number} to */
   async load(from, to) {
     while (from < to && this.get(from)) from++;
@@ -97,7 +97,7 @@ export class Tape {
     }
   }
 
-  // stateAt returns the picture at a cursor, which the caller may fold on.
+  // stateAt returns the picture at a cursor, which the caller may fold on. It throws if the picture is gone.
   /** @param {number} seq @returns {Promise<fold.State>} */
   async stateAt(seq) {
     /** @type {{ seq: number, state: fold.State } | undefined} */

@@ -83,7 +83,7 @@ var (
 	crowd     = box{888, 70, 370, 34, ""}    // one dot for each client, in the place of the last lane
 )
 
-// FirstResource is the resource that the stage shows first.
+// FirstResource is on stage until the viewer chooses another resource.
 const FirstResource = "pods"
 
 // Title returns the title of a station, or "" if there is no such station.

@@ -212,7 +212,7 @@ export class Motion {
   /** @param {Move} m */
   theirs({ owner }) { return this.scene.places.watchers.lanes.has(owner) && !this.scene.serving.has(owner); }
 
-  // speech returns the sentence about the token's hop. It keeps its place beside the hop's way.
+  // speech returns the painting of the sentence about a token's hop, if any. The sentence stays beside the hop's way.
   /** @param {number} now @param {State} state */
   speech(now, { own, said, stream }) {
     const { brush, scene, planner: { moves }, stood } = this;

@@ -89,7 +89,7 @@ function showRow(scene, row, { object, rest, box }) {
   say(part(row, ".rv"), rv !== "0" ? rv : "");
 }
 
-// call writes a name. If a story has named a version, it writes the pod's name with its turn in small type.
+// call writes a name or, for a version that a story has named, the pod's name with its turn in small type.
 /** @param {Element} el @param {string} name @param {string} [version] */
 function call(el, name, version) {
   if (version === undefined) return say(el, name);

@@ -15,7 +15,7 @@ import { showRing } from "./ring.js";
  * @typedef {import("./storyview.js").StoryView} StoryView
  */
 
-// shut maps a level of detail to the stations that it does not draw; tokens still pass through their places.
+// shut has the stations that are not drawn, by level of detail; tokens still pass through their places.
 /** @type {{ [level: string]: Set<string> }} */
 const shut = { boxes: new Set("etcd3 server-reflector store incoming dispatch processor listener".split(" ")) };
 shut.names = shut.boxes.union(new Set(["http", "reflector", "fifo", "workqueue"]));
@@ -290,7 +290,7 @@ function showEtcd(scene, res, { resources }) {
   scene.text("etcd3.error", scene.story?.now.etcd3 ?? "");
 }
 
-// showLife shows whether the resource's cache is ready, and whether its server has ended or been replaced.
+// showLife shows whether the resource's cache is ready, and whether the cache's server has ended or been replaced.
 /** @param {Scene} scene @param {fold.Resource} res */
 function showLife(scene, res) {
   const { CacherReady: up = 0, CacherStopped: ends = 0 } = res.points;

@@ -413,7 +413,7 @@ function isSent(now, reflector, how) {
   return Boolean(behind || !now.wire || how);
 }
 
-// wordOf returns a word for the state of a client's newest stream. other is the server to which it may have moved.
+// wordOf returns a word for the state of a client's newest stream. The client may have moved to the server other.
 /**
  * @param {StoryView} t @param {Stream | undefined} now @param {boolean} open @param {string} how
  * @param {"" | { name: string, reflector: fold.Subject | undefined } | undefined} other

@@ -140,7 +140,7 @@ func (g Gallery) Mount(router chi.Router) {
 	}
 }
 
-// storyTold is a story for the page.
+// storyTold is a story in the answer of /viz/scenarios.
 type storyTold struct {
 	scenario.Story
 	Take string `json:"take"` // the name of the embedded recording

@@ -63,7 +63,7 @@ type holdCommand struct {
 	// Do is one of
 	//
 	//	hold     the world; or, with a station, resource or subject, close a gate there
-	//	release  the world, or, if it is not held, every gate; or, with those, open the gate there
+	//	release  the world, or, if it is not held, every gate; or, with one of these, open the gate there
 	//	step     let held goroutines pass one point each: all, a station's, or those with an object or version
 	//	walk     step an object or version to its next point, along with everything in front of it
 	Do string `json:"do"`
@@ -210,7 +210,7 @@ const (
 	pageUnattended = 15 * time.Second // the time the world stays held after a page vanishes
 )
 
-// stateOf returns the world's state in a word or two, and how long it has been held.
+// stateOf returns the world's state in a word or two, and, if the world is held, for how long.
 func stateOf(s hold.Status) (state, since string) {
 	switch {
 	case s.Held:

@@ -25,7 +25,7 @@ export class OwnBar {
     this.order = [...new Set([...stage.infos.values()].map(({ station }) => station))];
     /** @type {import("./own.js").Change | null} */
     this.told = null; // the change with the bars
-    this.detail = ""; // of the stage when they were made
+    this.detail = ""; // the level of detail for which the bars were made
     /** @type {import("./own.js").Change | null} */
     this.seen = null;
     when(this.turn, "click", () => this.show());

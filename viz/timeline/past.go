@@ -205,7 +205,7 @@ func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveTake answers GET /viz/takes/NAME with a recording.
+// serveTake answers GET /viz/takes/NAME with an embedded recording, or 404.
 func serveTake(w http.ResponseWriter, r *http.Request) {
 	take, ok := takes.Find(chi.URLParam(r, "name"))
 	if !ok {

@@ -2,5 +2,5 @@
 
 package bubble
 
-// Race reports whether this is a race build.
+// Race is true in a build with the race detector.
 const Race = false

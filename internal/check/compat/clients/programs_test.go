@@ -41,7 +41,7 @@ func oldClient(t *testing.T, at *target) []string {
 	return output(t, exec.Command(program.BuildOf(t, "oldclient", "."), "-server", at.url))
 }
 
-// mirrored checks that the path's controller labels an existing pod and a new one. The same controller on
+// mirrored checks that the controller in checks/mirror labels an existing pod and a new one. The same controller on
 // controller-runtime must do so, too.
 func mirrored(t *testing.T, at *target) (facts []string) {
 	const module = "listwatch/internal/check/compat/clients/checks/"
@@ -63,7 +63,7 @@ func mirrored(t *testing.T, at *target) (facts []string) {
 	return facts
 }
 
-// node runs the official JavaScript client.
+// node runs the official JavaScript client, if npm is installed.
 func node(t *testing.T, at *target) []string {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Log("NOT RUN: the JavaScript client wants Node and npm, which are not installed here")

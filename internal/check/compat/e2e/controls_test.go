@@ -23,7 +23,7 @@ type shown struct {
 	records []probe.Record // records[i] has the number before+1+i
 }
 
-// TestEveryControlOfTimeGoesWhereItSays expects that each control goes to the recording's next record of its kind.
+// TestEveryControlOfTimeGoesWhereItSays expects that each control goes to the nearest record of its kind.
 func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 	t.Parallel()
 	take, _ := takes.Find("slow")

@@ -127,7 +127,7 @@ func TestThePictureNeverContradictsItself(t *testing.T) {
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
-// caughtUp waits until the cursor has reached the record that is the newest now.
+// caughtUp waits until the cursor has reached the record that is the newest at the call.
 func (p *page) caughtUp(t *testing.T, v *viz) {
 	t.Helper()
 	var snapshot struct{ Seq uint64 }

@@ -48,7 +48,7 @@ func (r *reel) add(point probe.Point, subject string, rv int, args ...int) {
 // viz is the running program. The files of this package add the methods that their tests need.
 type viz struct{ *program.Viz }
 
-// startViz starts the program on a free port of loopback and returns when it has reported that it is ready.
+// startViz starts the program on a free port of loopback, and returns after the program's ready line.
 func startViz(t testing.TB, flags ...string) *viz {
 	t.Helper()
 	return &viz{program.StartViz(t, flags...)}
@@ -88,7 +88,7 @@ func (v *viz) createPod(t testing.TB, name string) {
 	require.True(t, response.StatusCode == http.StatusCreated, "create %s: %s", name, response.Status)
 }
 
-// post sends body as JSON to one of the page's URLs.
+// post sends body as JSON to one of the page's URLs, which must answer 2xx.
 func post(b testing.TB, url string, body any) {
 	b.Helper()
 	data := require.Value(json.Marshal(body))(b)

@@ -87,7 +87,7 @@ func (m *movie) moving(places []string, body string) string {
 	return body
 }
 
-// animation returns the class for these keyframes.
+// animation returns the class that animates an item by the keyframes in stops.
 func (m *movie) animation(timing, stops string) string {
 	k, known := m.names[stops]
 	if !known {

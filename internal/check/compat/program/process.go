@@ -211,7 +211,7 @@ func (k *Kubectl) Run(tb testing.TB, args ...string) string {
 	return p.Stdout.String()
 }
 
-// StartKubectlProxy starts kubectl proxy and returns its address once the server behind it is ready.
+// StartKubectlProxy starts kubectl proxy and returns the proxy's address once the server behind it is ready.
 func StartKubectlProxy(tb testing.TB, flags []string) (address string) {
 	kubectl := KubectlFor(tb, &Viz{})
 	cmd := exec.Command(kubectl.Binary, append(flags, "proxy", "--port=0")...)

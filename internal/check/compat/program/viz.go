@@ -30,7 +30,7 @@ type Viz struct {
 	Tmp string // the folder for its temporary files
 }
 
-// VizCommand returns the program with flags, and the folder for its temporary files.
+// VizCommand returns the program with flags, not yet started, and the folder for its temporary files.
 func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
 	tb.Helper()
 	tmp := tb.TempDir()
@@ -39,7 +39,7 @@ func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
 	return cmd, tmp
 }
 
-// StartViz starts the program on a free port of loopback and returns when it has reported that it is ready.
+// StartViz starts the program on a free port of loopback, and returns after the program's ready line.
 func StartViz(tb testing.TB, flags ...string) *Viz {
 	tb.Helper()
 	cmd, tmp := VizCommand(tb, append([]string{"-listen", "127.0.0.1:0"}, flags...)...)

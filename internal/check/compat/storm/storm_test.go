@@ -219,7 +219,7 @@ func (s *storm) letIn() (writers []*writer) {
 	return writers
 }
 
-// heals waits until a write succeeds.
+// heals waits until a write succeeds, or ends the test, and notes the longest time.
 func (s *storm) heals() {
 	began, err := time.Now(), error(nil)
 	probes := configMaps("http://"+s.address, "probe", callWithin)
