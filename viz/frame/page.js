@@ -83,7 +83,7 @@ const called = (r) => {
   return scene.story.members.find(({ subject }) => r.subject && subject === r.subject)?.name ?? name;
 };
 /** @param {probe.Record} r */
-const says = (r) => sentence(infos.get(r.point), r, called(r));
+const says = (r) => sentence(infos.get(r.point), r, called(r)).replace(/^your/, "Your");
 // said returns a record's short sentence, with its subject's name on stage, or "" if the record is not loaded.
 const said = (/** @type {number} */ seq) => {
   const r = player.tape.get(seq);
