@@ -98,8 +98,7 @@ export function newWhy(infos) {
     /** @type {Link[]} */
     const chain = [];
     while (queue && !chain.some((l) => l.queue === queue && l.subject === subject)) {
-      const [name, who] = [queue, subject];
-      const { len = 0, cap = 0 } = res.subjects[who]?.queues[name] ?? {};
+      const [name, who, { len = 0, cap = 0 }] = [queue, subject, res.subjects[subject]?.queues[queue] ?? {}];
       const taker = oldest(waits.filter((w) => infos.get(w.point)?.holds?.includes(name) && takes(res, w, name, who)));
       chain.push({ queue, subject, len, cap, taker });
       [queue, subject] = next(res, taker);
