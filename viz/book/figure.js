@@ -50,10 +50,5 @@ export function newFigure({ player, scene, zoom }) {
   }
 
   new ResizeObserver(look).observe(ground);
-  return {
-    ready() {
-      when(window, "hashchange", show);
-      show();
-    },
-  };
+  return { ready: () => { when(window, "hashchange", show); show(); } };
 }

@@ -188,11 +188,13 @@ export class Motion {
     const reads = taken.length > 0;
     const free = (/** @type {Box} */ box, wells = true) => !taken.some((each) =>
       (wells || !each.well) && meet(box, each.box));
+    const passed = (/** @type {Move} */ m) => m.in === "dispatch" // whether the copy for the client on stage has left it
+      && [...planner.moves, ...planner.tokens.values()].some((t) => t.change === m.change && scene.serving.has(t.owner));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {
       const leads = own.leads(m);
       const by = own.theirs.get(m.change)?.replace(/^(listwatch-)?/, " · ") ?? "";
-      const called = { ...m, label: bare(m) ? "" : m.label + by, followed: m.followed || leads,
-        pale: Boolean(own.first) && (!leads || this.theirs(m)) };
+      const called = { ...m, label: bare(m) ? "" : m.label + by, followed: (m.followed && !by) || leads,
+        pale: Boolean(own.first) && (!leads || this.theirs(m) || passed(m)) };
       if (!reads) return [brush.pill(called, at)];
       const made = brush.stand({ ...called, named: m.change === scene.named }, at, free);
       taken.push(...made.map(({ box }) => ({ box, well: false })));

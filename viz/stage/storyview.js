@@ -301,9 +301,7 @@ function opens(t, r) {
 /** @type {Hear} */
 function turned(t, r) {
   const { name: knob = "", target = "", value = "" } = r.texts ?? {};
-  if (knob === "line.stall" || knob === "line.cut") {
-    t.now.stalled.set(target, value === "true" ? knob.slice(5) : "");
-  }
+  if (/^line\.(stall|cut)$/.test(knob)) t.now.stalled.set(target, value === "true" ? knob.slice(5) : "");
   if (knob === "handler.delay") t.now.delays.set(target, value);
   if (knob === "etcd.compact") t.now.etcd = "compacted";
 }

@@ -57,8 +57,8 @@ export class OwnBar {
     if (!newest) return;
     this.turn.hidden = newest !== elsewhere;
     if (newest !== elsewhere && this.seen !== newest) {
+      if (!follow.has() || follow.key === this.seen?.key) follow.set(newest.key);
       this.seen = newest;
-      if (!follow.has()) follow.set(newest.key);
       begins();
     }
     const theirs = own.first ? "" : own.theirs.get(planner.moves.at(-1)?.change ?? "") ?? "";
