@@ -290,7 +290,7 @@ function jumped() {
 // froze shows the record at the cursor as the last one that landed, and reports whether that record is loaded.
 function froze() {
   const { tape, cursor } = player; // while a change of the viewer's travels, its record
-  const r = (own.first && tape.between(cursor - soon, cursor + 1).findLast((each) => own.its(each))) ?? tape.get(cursor);
+  const r = (own.first && tape.between(cursor - soon, cursor + 1).findLast((e) => own.its(e))) ?? tape.get(cursor);
   if (r) landed(r, performance.now());
   return Boolean(r);
 }

@@ -188,8 +188,9 @@ export class Motion {
     const reads = taken.length > 0;
     const free = (/** @type {Box} */ box, wells = true) => !taken.some((each) =>
       (wells || !each.well) && meet(box, each.box));
-    const passed = (/** @type {Move} */ m) => m.in === "dispatch" // whether the copy for the client on stage has left it
-      && [...planner.moves, ...planner.tokens.values()].some((t) => t.change === m.change && scene.serving.has(t.owner));
+    // passed reports whether the copy for the client on stage has left the dispatcher.
+    const passed = (/** @type {Move} */ m) => m.in === "dispatch" && [...planner.moves, ...planner.tokens.values()]
+      .some((t) => t.change === m.change && scene.serving.has(t.owner));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {
       const leads = own.leads(m);
       const by = own.theirs.get(m.change)?.replace(/^(listwatch-)?/, " · ") ?? "";
