@@ -54,6 +54,7 @@ type document struct {
 var renamed = map[string]string{
 	"a-deleted-object-is-back":                     "a-deleted-object-is-there-again",
 	"a-new-handler":                                "a-handler-comes",
+	"add-a-debugger-recipe":                        "add-a-recipe-of-the-debugger",
 	"again-after-a-failure":                        "again",
 	"errors-name-keys-statuses-name-resources":     "errors-speak-of-keys-statuses-speak-of-resources",
 	"following-a-watch":                            "following",
@@ -66,6 +67,7 @@ var renamed = map[string]string{
 	"waiting-for-the-sync":                         "waiting",
 	"what-did-a-controller-miss-while-it-was-down": "what-does-a-controller-miss-while-it-was-down",
 	"what-else-upstream-does":                      "what-upstream-does-more",
+	"when-versions-go-backwards":                   "when-versions-go-back",
 }
 
 var headingTag = regexp.MustCompile(`<h[23] id="([^"]+)"`)

@@ -174,7 +174,7 @@ func work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string
 	}
 }
 
-// A reconciler brings a key's object to the wanted state.
+// A reconciler brings a key's object to the desired state.
 type reconciler func(ctx context.Context, key string) error
 
 // workOn reconciles one key. The first ten failures queue the key again.
