@@ -37,7 +37,7 @@ type events struct {
 
 // feed is one open /viz/events.
 type feed struct {
-	// Set at the beginning, never changed.
+	// Set by ServeHTTP, never changed.
 	events
 	log     *probe.Log
 	w       http.ResponseWriter
@@ -47,11 +47,10 @@ type feed struct {
 	tell    func(passed time.Duration) any
 
 	// Owned by the request's goroutine.
-	seq    uint64 // the last record written
-	batch  []probe.Record
-	out    []byte
-	silent time.Duration // the time since the last write
-
+	seq      uint64 // the last record written
+	batch    []probe.Record
+	out      []byte
+	silent   time.Duration // the time since the last write
 	counted  uint64        // the newest record at the last measure
 	rate     float64       // records a second, averaged over about flowMemory
 	sums     bool          // whether the page gets sums
@@ -119,7 +118,7 @@ func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.stream(r)
 }
 
-// stream writes what is new every framePeriod until the stream ends.
+// stream writes a bookmark, and then what is new every framePeriod until the stream ends; or only `gone`.
 func (f *feed) stream(r *http.Request) {
 	ctx, ticker := r.Context(), time.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -180,7 +179,8 @@ func (f *feed) advance(ctx context.Context) bool {
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
-// frame writes records as one message. The message's id is the last record's, so that a client resumes after it.
+// frame writes records as one message, and notes viewers' changes among them. The message's id is the last record's, so
+// that a client resumes after it.
 func (f *feed) frame(records []probe.Record) error {
 	data := append(f.out[:0], '[')
 	for i := range records {

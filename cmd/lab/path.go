@@ -70,7 +70,7 @@ func status(root string, steps []lab.Lab, out io.Writer) error {
 	return table.Flush()
 }
 
-// next prints what to build, and plays the script that fails until it is built.
+// next prints what to build, plays the step's script, and prints what failed, and the commands for later.
 func next(ctx context.Context, root string, l lab.Lab, out io.Writer) error {
 	fmt.Fprintf(out, "Step %d. %s\n", l.Step, l.Describe())
 	problem, broken, err := l.Drive(ctx, root, out)

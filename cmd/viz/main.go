@@ -63,8 +63,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runUntil(ctx, &ending{clock: clock.RealClock{}}, args, stdout, stderr)
 }
 
-// runUntil returns the exit status when the whole program has ended, or when end stops waiting for it. It leaves no
-// temporary files on disk.
+// runUntil does what args require, and prints errors. It returns the exit status when the whole program has ended, or
+// when end stops waiting for it. It leaves no temporary files on disk.
 func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {

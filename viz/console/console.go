@@ -1,5 +1,5 @@
 // Package console is the room where a viewer writes a raw HTTP request, which the sandbox sends, and reads the answer
-// as it arrives: a list in pieces, a watch frame by frame. kubectl.txt has kubectl's requests; a test compares them.
+// as it arrives: a list in pieces, a watch frame by frame. kubectl.txt has prepared requests, as kubectl sends them.
 package console
 
 import (

@@ -91,7 +91,7 @@ func (s *site) addPacked(name string, packed []byte) {
 
 const leavesFile = "data/leaves"
 
-// stories returns the data to tell each of the program's stories, by the story's current and former ids.
+// stories saves the list of stories, and returns the data to tell each one, by its current and former ids.
 func (s *site) stories() map[string]json.RawMessage {
 	s.note(json.Unmarshal(s.get("/viz/scenarios"), &s.offered))
 	told := map[string]json.RawMessage{}
@@ -125,7 +125,7 @@ func (s *site) leaves() map[string]string {
 	return all
 }
 
-// get requests an address from the program.
+// get returns the program's answer to a request for an address, and notes an error.
 func (s *site) get(address string) []byte {
 	request, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
 	if err != nil {

@@ -36,8 +36,7 @@ var (
 	face = regexp.MustCompile(`url\("([\w-]+\.woff2)"\)`)
 )
 
-// fileOf returns the file, relative to the root, for an address of the program: "book/06-cacher.html" for
-// "/book/06-cacher".
+// fileOf returns the file for an address, relative to the root: "book/06-cacher.html" for "/book/06-cacher".
 func fileOf(address string) string {
 	switch {
 	case strings.HasPrefix(address, assets):
@@ -61,7 +60,7 @@ func (s *site) addPage(at string) {
 	s.files[name] = []byte(s.complete(name, s.rewrite(name, string(s.get(asked)))))
 }
 
-// rewrite turns the links of a file's HTML into links to files, and notes their targets. It drops those below /viz/.
+// rewrite turns the links of a file's HTML into links to files, adds assets, and notes pages. It drops those to /viz/.
 func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	return address.ReplaceAllStringFunc(page, func(found string) string {
@@ -106,8 +105,7 @@ func (s *site) complete(name, page string) string {
 	return page
 }
 
-// preview ends the head of a page with its description for link previews. `make site` completes the address of the
-// picture.
+// preview ends a page's head with its description for link previews. `make site` completes the picture's address.
 func preview(title, about string) string {
 	return fmt.Sprintf(`<meta property="og:title" content="%s"><meta property="og:description" content="%s">`+
 		`<meta property="og:type" content="website"><meta property="og:image" content="assets/preview.png">`+

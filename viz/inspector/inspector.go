@@ -1,7 +1,7 @@
-// Package inspector shows one part of the stage, a station, a queue or a watcher, in leaves: its description, its
-// state, the code that reports there, the chain of waiting goroutines, and its records. The page itself fills in the
-// leaves that depend on the picture at the cursor (why.js). Each station and queue needs an entry with its texts in
-// places.yaml.
+// Package inspector shows one part of the stage: a station, a queue or a watcher. Each tab has a leaf, a piece of HTML:
+// the part's description, its state, the code that reports its points, the chain of waiting goroutines, or the part's
+// records. The page itself fills in the leaves that depend on the picture at the cursor (why.js). Each station and
+// queue needs an entry with its texts in places.yaml.
 package inspector
 
 import (

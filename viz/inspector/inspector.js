@@ -1,5 +1,5 @@
-// The inspector shows a station, a queue or one watcher. The program renders each leaf as a piece of HTML at its own
-// address (/viz/part/); this module fills in the parts that depend on the picture at the cursor.
+// The inspector shows a station, a queue or one watcher. Each tab shows a leaf, which the program renders as a piece of
+// HTML at its own address (/viz/part/); this module fills in what depends on the picture at the cursor.
 
 import { $, elementOf, make, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { queryOf, refusal, text } from "../lib/api.js";

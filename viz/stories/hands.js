@@ -81,7 +81,7 @@ export class Hands {
   }
 
   bind() {
-    // on calls act for each event of a type on a hand that matches the selector which.
+    // on calls act with the element that matches the selector which, for each event of a type on or inside it.
     /**
      * @template {keyof HTMLElementEventMap} K
      * @param {K} type @param {string} which @param {(el: HTMLElement, event: HTMLElementEventMap[K]) => void} act

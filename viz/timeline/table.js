@@ -1,4 +1,5 @@
-// The table: the records up to the cursor, in words, newest first. It does not change under the pointer or the focus.
+// The table: the last 40 records up to the cursor, in words, newest first. While records play and the pointer or the
+// focus is in the table, its rows stay, until the viewer jumps or chooses another resource or object.
 
 import { $, make, mark, pool, say } from "../dom/dom.js";
 import { cut } from "../lib/texts.js";

@@ -48,8 +48,7 @@ type Host struct {
 	// Page adds the host's own rooms to the page; nil: none.
 	Page  func(page *frame.Page)
 	Hosts []string // the host names under which a browser may open the page, as for [viz.Guard]
-	// Record begins to write the log; nil: nothing is recorded. The machine calls stop after the rest of the run has
-	// ended.
+	// Record begins to write the log; nil: nothing is recorded. The machine calls stop after the rest of the run.
 	Record func(log *probe.Log) (stop func() error, err error)
 	// Recorded names what Record writes. If it is not "", no switch can be turned, because a recording holds one run.
 	Recorded string
@@ -242,8 +241,7 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin sends the next run's options to a run, which then ends. If the run is ending already, the error is a 409 that
-// names resources.
+// Begin sends the next run's options to a run, which then ends. The error is a 409 for resources if it ends already.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:

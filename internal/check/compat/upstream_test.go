@@ -27,8 +27,7 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestEveryUpstreamLineLeadsToADeclaration resolves every Upstream line of the repository in the modules that go.mod
-// pins.
+// TestEveryUpstreamLineLeadsToADeclaration resolves every Upstream line of the repository in go.mod's modules.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 	tree := require.Value(source.Parse(os.DirFS("../../..")))(t)
 	real := realSources(t)

@@ -119,8 +119,8 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 	return false
 }
 
-// floors lists the floors of the house from the ground up. A package may import packages of its own floor and of lower
-// floors. Each chapter is a floor of its own, by number. docs/ARCHITECTURE.md describes each floor.
+// floors lists folders, the lowest first, as docs/ARCHITECTURE.md describes them. A package may import packages on its
+// own floor and on lower ones; each chapter is a floor, by number. [repo.checkImports] has the exceptions.
 var floors = []string{
 	"docs", "internal/kube", "internal/observe", "chapters", "internal/server", "internal/text", "internal/play",
 	"viz", "cmd/internal/machine", "cmd", "internal/check",
@@ -164,8 +164,7 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 	}
 }
 
-// lanesWithoutRoutine lists lanes of points whose goroutines no routine.Group starts. The HTTP server starts one for
-// each request.
+// lanesWithoutRoutine lists points' lanes that no routine.Group starts: net/http starts a goroutine for each request.
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
 // checkReports requires that the program reports each declared point in exactly one place, in the form that checkReport
@@ -211,8 +210,7 @@ func (r *repo) declared(name string) int {
 	return 1 + strings.Count(before, "\n")
 }
 
-// reports reports whether a folder's code may report points. The code of the chapters, of the commands and of the
-// sandbox may.
+// reports reports whether a folder's code may report points: the chapters', the commands' and the sandbox's may.
 func reports(dir string) bool {
 	return chapterNumber(dir) > 0 || strings.HasPrefix(dir, "cmd/") || dir == "internal/play/sandbox"
 }

@@ -75,8 +75,7 @@ var renamed = [][2]string{
 	{"lastTimestamp", "deprecatedLastTimestamp"}, {"count", "deprecatedCount"},
 }
 
-// Stored returns obj in its stored form: it converts an event of events.k8s.io/v1 to core/v1, and returns all other
-// objects unchanged.
+// Stored returns obj in its stored form: an event of events.k8s.io/v1 as one of core/v1, any other object unchanged.
 //
 // Upstream: k8s.io/apimachinery/pkg/runtime/scheme.go: (*Scheme).ConvertToVersion
 func Stored(obj runtime.Object) (runtime.Object, error) {

@@ -67,7 +67,7 @@ func (s *State) apply(written *probe.Record) {
 	res.applySpecial(info, r)
 }
 
-// note keeps a record as the station's newest.
+// note counts a record, and keeps it as the station's newest, with its version and args.
 func (st *Station) note(last Last, info *Point, r *probe.Record) {
 	st.Count++
 	st.Last = last
@@ -77,7 +77,7 @@ func (st *Station) note(last Last, info *Point, r *probe.Record) {
 	keepArgs(st.Vars, info, r)
 }
 
-// note keeps a record as the subject's newest.
+// note counts a record of a point, and keeps it as the subject's newest, with its version, texts and args.
 func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 	sub.Last = last
 	sub.Counts[info.Name]++
@@ -208,7 +208,8 @@ func (r *Resource) stop() {
 	}
 }
 
-// apply sets the ring's bounds and versions, and keeps the newest cells between them. RVAdvanced moves Newest alone.
+// apply sets the ring's bounds and versions, adds or clears cells, and keeps the newest ones between the bounds.
+// RVAdvanced moves Newest alone.
 func (ring *Ring) apply(info *Point, r *probe.Record) {
 	ring.Newest = max(ring.Newest, r.RV)
 	if r.Point == probe.RVAdvanced {
@@ -267,8 +268,8 @@ func (r *Resource) opened(kind string) (ids []string) {
 	return ids
 }
 
-// update puts an object on the shelf, or takes it off. A bookmark has no key, and changes no row. Any other record
-// without a key replaced the whole store, so the rows are unknown.
+// update sets the number of objects, and puts one on the shelf or takes it off. A bookmark has no key, and changes no
+// row. Any other record without a key replaced the whole store, so the rows are unknown.
 func (sh *Shelf) update(r *probe.Record, n int64) {
 	sh.N = n
 	if r.Key == "" {

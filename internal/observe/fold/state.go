@@ -164,8 +164,7 @@ func (r *Resource) station(name string) *Station { return entry(r.Stations, name
 func (r *Resource) shelf(name string) *Shelf     { return entry(r.Shelves, name) }
 func (sub *Subject) queue(name string) *Queue    { return entry(sub.Queues, name) }
 
-// ShelfName returns the name of a subject's store at a station, such as "indexer/informer": one resource may have
-// several informers.
+// ShelfName returns the name of a subject's store, one of possibly several at a station: "indexer/informer".
 func ShelfName(station probe.Station, subject string) string { return string(station) + "/" + subject }
 
 func newSubject(kind string, opened uint64) *Subject {

@@ -6,8 +6,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// wait ends the waits that the point ends, and begins the point's own. A late record about a closed subject begins
-// none.
+// wait ends the waits that the point ends, and begins the point's own, but none for a late record of a closed subject.
 func (r *Resource) wait(info *Point, rec *probe.Record) {
 	for _, begun := range info.Ends {
 		r.endWait(waitKey(begun, rec.Subject), rec)

@@ -193,7 +193,7 @@ func (w *World) Run(ctx context.Context) {
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
 }
 
-// end opens the gate permanently.
+// end opens the gate permanently, and ends the hold of the clock.
 func (w *World) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

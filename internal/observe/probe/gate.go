@@ -121,7 +121,7 @@ func (g *Gate) wait(r Record) {
 	}
 }
 
-// enter returns a waiter whose passed channel the goroutine must await, or nil if it may continue.
+// enter adds and returns a waiter, whose passed channel the goroutine must await, or nil if it may continue.
 func (g *Gate) enter(r Record) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -76,8 +76,7 @@ func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 	return &Probe{log: p.log, resource: p.resource, subject: id, lane: ln}
 }
 
-// drops reports whether the log leaves a moment out. While a gate is closed, a lane's next routine moment makes it
-// loud.
+// drops reports whether the log leaves a moment out. While a gate is closed, it makes a quiet lane loud instead.
 func (ln *lane) drops(point Point, typ string) bool {
 	switch {
 	case !point.Info().Routine, typ == "ERROR", ln.loud.Load(), point == InputSent && ln.inputBlocked.Swap(false),
@@ -92,9 +91,9 @@ func (ln *lane) drops(point Point, typ string) bool {
 	return true
 }
 
-// notesLocked notes each moment that is not routine, before the log writes it. The caller holds lanes.mu until the
-// moment is written, so that the log has the beginnings and ends of lanes in the order of the list, and each
-// CrowdLookedAt in its place among them.
+// notesLocked updates the lists of lanes, and makes lanes loud, before the log writes a moment that is not routine. The
+// caller holds lanes.mu until the moment is written, so that the log has the beginnings and ends of lanes in the order
+// of the list, and each CrowdLookedAt in its place among them.
 func (ln *lane) notesLocked(point Point, texts Texts) {
 	info, all, resource := point.Info(), &ln.log.lanes, ln.probe.resource
 	switch {

@@ -107,8 +107,8 @@ func (l *Log) put(t time.Duration, point Point, resource, subject, typ string, t
 	return seq
 }
 
-// next returns the next number, with the time and the place of its record. The place belongs to the caller until it
-// stores the number there.
+// next takes the next number, with the time and the place of its record, and waits until the place's last record is
+// complete. The place belongs to the caller until it stores the number there.
 func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
 	l.mu.Lock()
 	l.last++

@@ -71,8 +71,7 @@ func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	}
 }
 
-// Event is At for a moment about a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, in a FIFO, a delta's
-// type.
+// Event is At for a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, in a FIFO, a delta's type.
 func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 	if p != nil {
 		p.report(point, typ, "", key, rv, args)

@@ -36,8 +36,8 @@ type Flight struct {
 	Keyframe func(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Breaches returns the breaches found at records after seq, in the order of the log.
 	Breaches func(seq uint64) []rules.Breach
-	// Say is called with one line about every file. If no file can be written, Say is called with the error once, until
-	// writing works again.
+	// Say is called with one line about every saved file. After a failure, Say is called with the error, and then not
+	// again for further failures until a file has been saved.
 	Say func(line string)
 
 	// Run's own state.
@@ -61,7 +61,7 @@ type trigger struct {
 	reason string // "" if nothing has happened that deserves a file
 }
 
-// look saves a recording if one is due, flightAfter after the fault.
+// look saves a recording if one is due, flightAfter after the fault, and reports the file or the first failure.
 func (f *Flight) look(ctx context.Context) {
 	trigger := f.due()
 	if trigger.reason == "" || f.files >= maxFlights || time.Now().Before(f.resting) {

@@ -159,7 +159,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	routine.Every(ctx, clock.RealClock{}, monitorPeriod, m.Look)
 }
 
-// Look checks the records since the last look, until ctx is done.
+// Look checks the records since the last look, until ctx is done. It counts breaches, and keeps the newest.
 func (m *Monitor) Look(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

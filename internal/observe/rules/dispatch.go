@@ -47,7 +47,7 @@ func (o *oneWriter) append(r *probe.Record) string {
 	return text
 }
 
-// interrupted returns a sentence if the lock's holder does something else between the two halves of one change.
+// interrupted returns a sentence, and forgets the change, if the lock's holder does something else between its halves.
 func (o *oneWriter) interrupted(r *probe.Record) string {
 	if o.inRing == nil {
 		return ""

@@ -12,7 +12,7 @@ type each[S any] struct {
 	of   map[string]*S
 }
 
-// at takes the next record and returns the memory of its subject, or nil if there is none.
+// at makes the memory of a subject when it begins, drops it when it ends, and returns the memory, or nil for none.
 func (e *each[S]) at(r *probe.Record) *S {
 	if e.of == nil {
 		e.of = map[string]*S{}

@@ -37,7 +37,7 @@ import (
 
 var (
 	update  = flag.Bool("update", false, "make the recordings again")
-	asBuilt = flag.String("as-built", "", "NAME=FILE: only make a take, of what this program was built from")
+	asBuilt = flag.String("as-built", "", "NAME=FILE: only make the take NAME, from the code of this program")
 )
 
 // set is a whole pipeline in a bubble, with a camera.
@@ -352,7 +352,8 @@ func shoot(t *testing.T, sc script) (file []byte) {
 	return file
 }
 
-// TestMake makes every take in [All], or only the one of -as-built. With -update it keeps them.
+// TestMake makes and checks every take in [All]; with -update it writes the takes' files. With -as-built=NAME=FILE it
+// only makes the take NAME and writes it to FILE, unchecked.
 func TestMake(t *testing.T) {
 	if name, out, ok := strings.Cut(*asBuilt, "="); ok {
 		require.NoError(t, os.WriteFile(out, shoot(t, scripts[name]), 0o644))

@@ -109,8 +109,7 @@ const (
 	numbersVersion = 9 // the version of the first pod's binding
 )
 
-// numbersPoints are the table's moments of one change, in the path's order. The cache's reflector comes before its
-// ring.
+// numbersPoints are the table's moments of one change, in the path's order: the cache's reflector before its ring.
 var numbersPoints = []probe.Point{probe.TxnCommitted, probe.RingAppend, probe.DispatchStarted, probe.ReflectorReceived,
 	probe.IndexerUpdated}
 

@@ -1,5 +1,4 @@
-// Package worldclock is the clock of the pipeline. A user can stop, slow, hurry and advance it, and its timers follow
-// its time.
+// Package worldclock is the clock of the pipeline. A user can stop, slow, hurry and advance it; its timers follow it.
 //
 // The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This clock runs
 // by itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all effects.

@@ -7,8 +7,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// timer is one timer or ticker of a clock. As in package time since Go 1.23, a receiver gets no stale value after Stop
-// or Reset.
+// timer is one timer or ticker of a clock. As in package time, a receiver gets no stale value after Stop or Reset.
 type timer struct {
 	// Set by start, never changed.
 	clock  *Clock
@@ -101,7 +100,7 @@ func (t *timer) setLocked(d time.Duration) {
 	}
 }
 
-// fireLocked fires the timer, which is the next one. A late ticker skips the ticks that it has missed.
+// fireLocked fires the timer, which is the next one, and sets a ticker again. A late ticker skips the missed ticks.
 func (t *timer) fireLocked(now time.Time) {
 	t.clock.timers.remove(t)
 	if t.period > 0 {

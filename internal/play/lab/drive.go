@@ -81,7 +81,7 @@ type player struct {
 	kept     map[string]string
 }
 
-// play returns the first problem. It compares the streams last.
+// play sends the script's requests, writes each to progress, and returns the first problem. It compares streams last.
 func (p *player) play(ctx context.Context, script []Action) (problem string) {
 	var later []func() string
 	for _, a := range script {

@@ -47,7 +47,7 @@ func StartPath(root, dir string) error {
 	})
 }
 
-// open replaces our source of a step by the first try, and saves our source.
+// open replaces our source of a step by the first try, saves our source, and marks the step as open.
 func (l Lab) open(dir string) error {
 	name, ours, _, err := l.Break(os.DirFS(dir))
 	kept := filepath.Join(dir, PathFolder, l.ID, filepath.FromSlash(name))
@@ -72,7 +72,7 @@ func (l Lab) State(dir string) string {
 	return cmp.Or(string(text), Open)
 }
 
-// setState saves the state of a step, and lists the reader's stations for the stage.
+// setState saves the state of a step, and writes the list of the reader's stations, which the stage shows.
 func (l Lab) setState(dir, state string) error {
 	err := os.WriteFile(filepath.Join(dir, PathFolder, l.ID, "state"), []byte(state), 0o644)
 	var yours strings.Builder

@@ -86,7 +86,8 @@ func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error
 		"the lens cannot reach %s: %v; is kubectl proxy still running?", x.lens.transport.Server().Host, err))
 }
 
-// answered saves the status of a response, and the facts in its header.
+// answered saves a response's status, time and encoding, and whether it is a 410 to a watch. A watch that the response
+// opens becomes a stream: answered writes its records to the log.
 func (x *exchange) answered(status int, header http.Header) {
 	x.protobuf, x.encoding = strings.Contains(header.Get("Content-Type"), "protobuf"), header.Get("Content-Encoding")
 	l, r := x.lens, x.request
@@ -100,7 +101,7 @@ func (x *exchange) answered(status int, header http.Header) {
 	}
 }
 
-// finish reports the end of the exchange to the lens.
+// finish parses the last piece, chooses the reason for the end, and reports the end to the lens.
 func (x *exchange) finish(ctx context.Context) {
 	switch {
 	case errors.Is(context.Cause(ctx), ErrEnds):

@@ -64,7 +64,8 @@ type trail struct {
 	listRV string // the version of the newest list; "" before the first
 }
 
-// begin records a new request.
+// begin adds a request to its client's trail and to the log, and judges a list or watch. It only counts a request whose
+// path is outside the API.
 func (l *Lens) begin(ask Ask, path, query string) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +114,8 @@ func (l *Lens) frame(r *request, event Event, at time.Time) {
 	}
 }
 
-// end records the end of a request: the reason, the version of the list or object, and the size of the response.
+// end writes the end of a request to the log, with the reason, the version and the size of the response. It updates the
+// trail, and judges the first page of a list.
 func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

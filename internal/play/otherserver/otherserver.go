@@ -113,7 +113,7 @@ func New(config Config) (*Guest, error) {
 	return g, nil
 }
 
-// add adds the informer of a resource.
+// add adds the informer of a resource, with a handler that counts its objects and stops it above the maximum.
 func (g *Guest) add(r resource) {
 	w := &watched{guest: g, resource: r}
 	p := g.config.Probe.Subject("informer").Resource(r.plural)

@@ -157,7 +157,7 @@ func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, err
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
 }
 
-// turn is the command that turns a knob. Before the first turn it saves the knob's state.
+// turn is the command that turns a knob, and logs the turn. Before the first turn it saves the knob's state.
 func (s *Sandbox) turn(ctx context.Context, story *Run, knob Knob, begun func()) error {
 	found, err := s.check(knob)
 	if err != nil {

@@ -66,7 +66,7 @@ type Sandbox struct {
 	ended    chan struct{} // closed by Run when it accepts no more commands
 	last     atomic.Uint64 // id of the newest command
 
-	// Owned by Run.
+	// Owned by Run. But a command may add a watcher to jobs, and a story's command reads alone before it calls begun.
 	jobs    routine.Group     // commands, and the watchers
 	running int               // number of commands under way
 	alone   map[string]*order // commands under way that exclude others of their kind, by kind
@@ -74,7 +74,7 @@ type Sandbox struct {
 
 	// Owned by the command that has the machine to itself: see command.
 	before []Knob // the knobs that restore the first states, in the order of the first turns
-	story  *Run   // the current one; nil: none
+	story  *Run   // the current one; nil: none, which finish sets while no command has the machine to itself
 }
 
 // command makes one change to the machine, on a goroutine of its own, and finishes or undoes it. Until the command
@@ -135,7 +135,8 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.config.Connections.CloseIdleConnections() // the client half closes its own connections
 }
 
-// own is the loop of the owner, which is Run. It ends when the session ends and the last command is over.
+// own is the loop of the owner, which is Run. When the session ends, own sets the handlers' delays to 0. The loop ends
+// when the last command is over.
 func (s *Sandbox) own(ctx context.Context) {
 	defer close(s.ended)
 	done := ctx.Done()

@@ -138,7 +138,7 @@ func (t *traffic) settle(ctx context.Context) error {
 	}
 }
 
-// change changes an annotation of the next pod.
+// change changes an annotation of the next pod, creates the pod if it is missing, and counts the write.
 func (t *traffic) change(ctx context.Context) error {
 	n := int(t.changes.Add(1) % trafficPods)
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)

@@ -80,11 +80,11 @@ type watchers struct {
 
 // watcher is one open watch.
 type watcher struct {
-	// Set by make, never changed, except for Error, which watchers.mu guards.
+	// Set before the watcher is in the list, never changed, except for Error, which watchers.mu guards.
 	WatcherInfo
 	lister reflector.ListerWatcher
-	story  *Run               // the story whose end closes the watch; nil: none
-	cancel context.CancelFunc // ends the watch; set before the watcher is in the list, never changed
+	story  *Run               // the story whose end closes the watch; nil: none; set by AddWatcher
+	cancel context.CancelFunc // ends the watch; set by open
 
 	// Owned by the command that opens the watch, and then by follow.
 	resourceVersion string
@@ -244,7 +244,7 @@ func (each *watcher) open(ctx context.Context) (watch.Interface, error) {
 	return each.lister.Watch(ctx, options)
 }
 
-// drain reads the stream to its end. It returns true if ctx is done.
+// drain reads the stream to its end, and saves the version to resume from. It returns true if ctx is done.
 func (each *watcher) drain(ctx context.Context, stream watch.Interface) (over bool) {
 	defer stream.Stop()
 	for {

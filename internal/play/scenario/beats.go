@@ -66,11 +66,11 @@ func (f *facts) owns(r *probe.Record) bool {
 	return strings.HasPrefix(name, f.story.ID+"-") || name == pod || pod != "" && strings.HasPrefix(name, pod+"-")
 }
 
-// pattern describes a record: its point or points, and then terms of the form NAME, NAME=value or !NAME=value:
+// pattern selects a record by words: points, unless any point will do, then NAME, NAME=value or !NAME=value:
 //
 //	FrameWritten stream=0 type=ADDED|MODIFIED n=10
 //
-// A pattern is a query with additional terms, which depend on the story.
+// A record matches if it fulfils the query and all terms. n=10 selects the tenth match. Some [terms] need the story.
 type pattern struct {
 	probe.Query
 	words string
@@ -142,7 +142,7 @@ func parsePattern(words []string) (p pattern, err error) {
 	return p, nil
 }
 
-// ask adds a term to the query.
+// ask adds a condition to the query or, for a negated field, a term to the pattern.
 func (p *pattern) ask(name, value string, not bool) (err error) {
 	texts := map[string]*string{"resource": &p.Resource, "subject": &p.Subject, "type": &p.Type}
 	has := func(point probe.Point) bool { return point.Info().Has(probe.Field(name)) }

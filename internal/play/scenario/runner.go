@@ -85,7 +85,8 @@ func (s *runner) doAll(steps []step) error {
 	return nil
 }
 
-// begin runs a step on a goroutine of its own. The step must be a send, because send does not use the runner's state.
+// begin runs a step on a goroutine of its own, and keeps the channel for its answer. The step must be a send, because
+// send does not use the runner's state.
 func (s *runner) begin(each *step, a *args) {
 	done := make(chan func() error, 1) // sent once, by the goroutine; has room for it
 	s.later[each.name] = done
@@ -124,8 +125,8 @@ func (s *runner) note(name string, r probe.Record) {
 	}
 }
 
-// expand replaces the variables in a text: results of steps, fields of awaited records, and the time between two
-// records (${committed..done}).
+// expand replaces the variables in a text: results of steps, for which it waits, fields of awaited records, and the
+// time between two records (${committed..done}).
 func (s *runner) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		kept, _, _ := strings.Cut(name, ".")

@@ -264,7 +264,7 @@ func (s *runner) play() (Seen, error) {
 	return seen, nil
 }
 
-// playBeats plays one beat after the other. The next beat begins when the last one rests.
+// playBeats takes the story's first steps, and plays each beat: its steps, the wait for its record, and later steps.
 func (s *runner) playBeats() error {
 	if err := s.doAll(s.story.Prepare); err != nil {
 		return err

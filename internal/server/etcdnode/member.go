@@ -131,7 +131,8 @@ func (m *member) stop() {
 	m.group.Wait()
 }
 
-// config returns the default configuration of package embed, except the constants above. The quota is etcd's: 2 GiB.
+// config returns a configuration for [trouble.newServer]. The fields that are set from d have package embed's defaults.
+// A field that is missing here is zero: PreVote is false, and a quota of zero is etcd's 2 GiB.
 func (e *Etcd) config() config.ServerConfig {
 	d := embed.NewConfig()
 	return config.ServerConfig{

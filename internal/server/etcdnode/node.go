@@ -197,7 +197,7 @@ func (t *trouble) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	select {}
 }
 
-// newServer opens the data on another goroutine, because opening may call OnWrite, which never returns.
+// newServer makes a server. It opens the data on another goroutine, because that may call OnWrite, which never returns.
 func (t *trouble) newServer(cfg config.ServerConfig) (*etcdserver.EtcdServer, error) {
 	var server *etcdserver.EtcdServer
 	made := make(chan error, 1) // sent at most once, by the goroutine below, after it has set server

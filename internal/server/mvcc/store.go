@@ -193,7 +193,7 @@ func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// expireLocked ends the leases whose time is over. Errors: ctx's, or ErrLeaseNotFound if there is no wanted lease.
+// expireLocked ends due leases, and deletes their keys. Errors: ctx's, or ErrLeaseNotFound if there is no wanted lease.
 func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -21,7 +21,7 @@ const progressInterval = 10 * time.Minute
 // watcher is one watch. Its pending responses are unlimited, as in etcd's client, so a watch that does not read slows
 // nothing down.
 type watcher struct {
-	// Set by Watch, never changed.
+	// Set by Watch and register, never changed.
 	store     *Store
 	key, end  string // the range [key, end)
 	from      int64  // the first revision to deliver
@@ -110,7 +110,8 @@ func (s *Store) FailWatches(reason string) {
 	}
 }
 
-// run delivers pending responses until ctx is done or the watch is cancelled.
+// run delivers pending responses and progress notifications until ctx is done or the watch is cancelled. It then
+// removes the watch from the store, and closes the channel.
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.responses)
 	defer w.unregister()

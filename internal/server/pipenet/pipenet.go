@@ -85,8 +85,7 @@ func (l *Listener) Client() *http.Client {
 // is ready. A Network may be used from any goroutine.
 type Network struct{ listener atomic.Pointer[Listener] }
 
-// Serve serves until ctx is done and every handler has ended. If serving breaks earlier, Serve calls fail with the
-// error.
+// Serve serves until ctx is done and every handler has ended. It calls fail with the error if serving breaks earlier.
 func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 	var serving routine.Group
 	var conns sync.WaitGroup // counts connections; each counts until its last handler has ended

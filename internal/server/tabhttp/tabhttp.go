@@ -1,9 +1,9 @@
-// Package tabhttp carries HTTP over messages, between a page and a program in one browser tab, because a page has no
-// socket to its Worker. The page's half is cmd/tab/tab.js. The program's half is a proxy, which forwards each request
-// through an HTTP client. While the page does not read a response, the proxy does not read the connection.
+// Package tabhttp carries HTTP in messages between a page and the program in the page's Worker, because a page has no
+// socket to a Worker. The page's half is cmd/tab/tab.js. The program's half is a proxy, which forwards each request
+// through an HTTP client. While the page grants no room for a response, the proxy soon stops reading from the server.
 //
-//	page      request ─► … room, room …           | abort
-//	program             head ─► chunk, chunk … end | abort
+//	page      request, room ─►               room ─►            | or abort, until the end
+//	program                 ◄─ head, chunk …      ◄─ chunk … end | or abort
 package tabhttp
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	Request = "request" // begins an exchange
 	Room    = "room"    // grants the program Message.Room more bytes
-	Abort   = "abort"   // ends an exchange early, with a reason
+	Abort   = "abort"   // ends an exchange early; the program's has a reason
 	Head    = "head"
 	Chunk   = "chunk"
 	End     = "end"
@@ -93,7 +93,7 @@ func (p *Proxy) Receive(ctx context.Context, m Message) {
 // Wait returns when every request has ended. Do not call Receive afterwards.
 func (p *Proxy) Wait() { p.requests.Wait() }
 
-// do runs a request until its end.
+// do runs a request, removes the exchange, and posts its end or the error.
 func (p *Proxy) do(ctx context.Context, e *exchange, m Message) {
 	last := Message{ID: m.ID, Kind: End}
 	if err := p.pump(ctx, e, m); err != io.EOF {

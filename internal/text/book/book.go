@@ -135,7 +135,7 @@ type editor struct {
 	fsys fs.FS
 	tree *source.Tree
 	told map[string]string // by "06-cacher/dispatch.go:88": the point that this line reports
-	docs []string          // names of the documents
+	docs []string          // names of the documents; set by New before it renders anything
 
 	problems []error
 }

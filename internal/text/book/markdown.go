@@ -37,8 +37,7 @@ func newMarkdown(d *document) goldmark.Markdown {
 	)
 }
 
-// document is one README while it is turned into a page. It is goldmark's transformer, and goldmark's renderer for our
-// own nodes.
+// document is one README that becomes a page. It is goldmark's transformer, and its renderer for our own nodes.
 type document struct {
 	editor  *editor
 	chapter *Chapter
@@ -129,7 +128,7 @@ func (d *document) Transform(root *ast.Document, _ text.Reader, _ parser.Context
 	}
 }
 
-// heading removes the title, which the page shows itself, and notes the headings of levels 2 and 3.
+// heading saves and removes the title, which the page shows itself, and notes the headings of levels 2 and 3.
 func (d *document) heading(node *ast.Heading) {
 	if node.Level == 1 {
 		title := d.text(node) // "06 · Cacher"
@@ -148,7 +147,7 @@ func (d *document) heading(node *ast.Heading) {
 	d.chapter.Contents = append(d.chapter.Contents, Heading{Level: node.Level, ID: string(name), Text: d.text(node)})
 }
 
-// paragraph handles excerpts, and remembers the chapter's question.
+// paragraph handles excerpts, gives each question an id, and saves the question with which the chapter begins.
 func (d *document) paragraph(node *ast.Paragraph) {
 	if d.excerpt(node) {
 		return
@@ -248,7 +247,7 @@ var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WA
 // forge. The book removes it, because its own page has all three.
 var made = regexp.MustCompile(`\n<!-- made -->\n(?s:.*?)\n<!-- end -->\n`)
 
-// htmlBlock handles the two lines around an answer, which a forge folds, too. It drops other HTML.
+// htmlBlock handles the two lines around an answer, which a forge folds, too. It reports raw HTML of other kinds.
 func (d *document) htmlBlock(block *ast.HTMLBlock) {
 	line := strings.TrimSpace(string(block.Lines().Value(d.src)))
 	parent := block.Parent()

@@ -27,8 +27,7 @@ const (
 	differsMark  = "Differs:"
 )
 
-// Notes returns all notes of the package, in the order of the source, including notes in a wrong form. Test files have
-// none.
+// Notes returns all notes of the package, even malformed ones, in the order of the source. Test files have none.
 func (p *Package) Notes() []Note {
 	var all []Note
 	for _, file := range p.Files {
@@ -174,8 +173,7 @@ type Mention struct {
 // reports are the methods that report a point, which is their first argument.
 var reports = []string{"At", "Event", "Text", "Texts"}
 
-// Mentions returns every mention, outside tests, of a name of the probe package for which isPoint is true, sorted by
-// point.
+// Mentions returns every mention, outside tests, of a name of package probe that isPoint accepts, sorted by point.
 func (t *Tree) Mentions(isPoint func(name string) bool) []Mention {
 	var all []Mention
 	for _, pkg := range t.Packages {

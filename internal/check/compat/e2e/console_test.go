@@ -41,8 +41,8 @@ func (p *page) asked(t *testing.T, request, status string) {
 	p.until(t, `!$("#console-head").hidden && $text("#console-head").startsWith("HTTP/1.1 %s")`, status)
 }
 
-// createsInConsole creates a pod with the console's ready request "run" and a new name. The pod must appear on the
-// stage, in the table and in the informer's store.
+// createsInConsole follows a new pod, and creates it with the console's prepared request of "kubectl run". The response
+// must name the pod, and the pod must appear on the stage, in the table and in the informer's store.
 func (p *page) createsInConsole(t *testing.T) {
 	t.Helper()
 	p.pick(t, "#open-console")

@@ -168,7 +168,8 @@ func (s *session) play(command string) (string, error) {
 
 func (s *session) expand(text string) string { return strings.NewReplacer(s.values...).Replace(text) }
 
-// set gives a name to kubectl's output, or to the time without kubectl, and replaces the name in all files.
+// set runs kubectl, if there is such a command, and makes its output the value of $NAME; otherwise the value is the
+// present time. set writes the value into the session's files in place of $NAME. play does so in later commands.
 func (s *session) set(name string, kubectl []string) error {
 	value := time.Now().UTC().Format(time.RFC3339)
 	if len(kubectl) > 1 {

@@ -87,7 +87,7 @@ func (m *movie) moving(places []string, body string) string {
 	return body
 }
 
-// animation returns the class that animates an item by the keyframes in stops.
+// animation returns the class that animates an item by the keyframes in stops, and adds its rules if it is new.
 func (m *movie) animation(timing, stops string) string {
 	k, known := m.names[stops]
 	if !known {

@@ -53,7 +53,7 @@ func StartViz(tb testing.TB, flags ...string) *Viz {
 	return v
 }
 
-// ready reports whether stdout contains the ready line, and takes the URL from it.
+// ready reports whether stdout has the ready line, and takes the URL from it. If the program has ended, the test ends.
 func (v *Viz) ready(tb testing.TB) (bool, string) {
 	tb.Helper()
 	select {
@@ -146,8 +146,7 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC",
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
-		// No controller here creates the service accounts that the first plugin needs, or removes the taints that the
-		// second sets.
+		// No controller here creates the first plugin's service accounts, or removes the second one's taints.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
 	tb.Cleanup(func() {
 		if tb.Failed() {

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	// unixOnly matches syntax and tools that a Unix shell understands and PowerShell does not. From its second line on,
-	// it matches arguments that PowerShell changes: PowerShell drops double quotes, and cuts an argument that begins
-	// with - at its first dot.
+	// unixOnly matches syntax and tools that a Unix shell understands and PowerShell does not. The first two
+	// alternatives of its second line match arguments that PowerShell changes: it drops double quotes inside single
+	// quotes, and cuts an argument that begins with - at its first dot.
 	unixOnly = regexp.MustCompile(`(?m)\$[\w({]|&&|\|\||<<|/dev/|2>|\\$|&$|^\w+=|^\(|\w\(\) \{|` +
 		`'[^']*"[^']*'|\s-\w[^\s'"]*\.|\|\s*(?:grep|head|tail|tr|sed|cut|wc|sort|uniq|awk|xargs|stdbuf|base64)\b|` +
 		`\b(?:seq|pgrep|sleep|timeout|export)\s|\bfor \w+ in\b`)

@@ -60,7 +60,7 @@ func check(err error) {
 	}
 }
 
-// look runs one informer of each kind while a config map is created, changed and deleted.
+// look runs one informer of each kind while it creates, changes and deletes a config map, and prints their reports.
 func look(ctx context.Context, config *rest.Config) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
