@@ -59,6 +59,7 @@ var renamed = map[string]string{
 	"following-a-watch":                            "following",
 	"how-a-watch-ends":                             "ending",
 	"how-long-a-watch-stays-open":                  "how-long",
+	"in-tests-time-stands-still":                   "time-stands-still-where-the-tests-are",
 	"later-requeue-after-a-delay":                  "later",
 	"my-controller-misses-its-own-write":           "my-controller-reads-its-own-write",
 	"several-servers-and-your-own-write":           "several-servers-and-ones-own-write",
