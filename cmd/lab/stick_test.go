@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// desk is a computer with Go.
+// desk simulates a computer with Go, by a working folder and environment variables.
 type desk struct {
 	dir string
 	env []string
@@ -67,7 +67,7 @@ func (o *output) Write(p []byte) (int, error) {
 // typed are the commands of docs/WORKSHOP.md that this test runs.
 var typed = regexp.MustCompile("(?m)^```console (?:linux )?TestAStickIsEnough\n((?:\\$ .*\n)+)```$")
 
-// TestAStickIsEnough makes a stick as docs/WORKSHOP.md describes, and works from it like an attendee without a network.
+// TestAStickIsEnough fills a USB stick as docs/WORKSHOP.md describes, and works from it as if without a network.
 func TestAStickIsEnough(t *testing.T) {
 	page := require.Value(os.ReadFile(filepath.Join(repository, "docs", "WORKSHOP.md")))(t)
 	stick := t.TempDir()

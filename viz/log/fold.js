@@ -236,7 +236,7 @@ function apply(infos, state, r) {
   applySpecial(infos, res, info, r);
 }
 
-// note keeps the newest record of a station or subject. A queue point's args are kept with the queue.
+// note keeps the newest record of a station or subject, its version and its args; a queue has the args of its points.
 /**
  * @param {fold.Station | fold.Subject} of @param {fold.Last} last @param {fold.Point} info
  * @param {probe.Record} r
@@ -249,8 +249,8 @@ function note(of, last, info, r) {
   names.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
 
-// has reports whether a record sets its subject's version. A watcher's client has a version when its frame is written.
-// A reflector's version is the newest that it has received, although a resync hands older versions on again.
+// has reports whether a record sets its subject's version. A watcher takes it from written frames, any other subject
+// that opens from every record, the rest from a reflector alone: a resync hands an informer older versions again.
 /** @param {string} kind @param {fold.Point} info */
 const has = (kind, { name, station }) =>
   (kind === "watcher" ? name === "FrameWritten" : kind !== "" || station === "reflector");

@@ -32,7 +32,7 @@ function gridOf(n, { W, H }) {
   return { columns, rows, w: Math.min(widest, W / columns), h: H / rows };
 }
 
-// dotAt returns the index of the dot at a point of the strip (0 to 1 in both directions), or -1.
+// dotAt returns the index of the dot at a point of the crowd's box (0 to 1 in both directions), or -1.
 /** @param {number} n @param {{ W: number, H: number }} box @param {number} x @param {number} y */
 function dotAt(n, box, x, y) {
   const { columns, rows, w } = gridOf(n, box);
@@ -58,7 +58,7 @@ function got({ fill, opened, rv, counts, texts }, last) {
   return fill ? !fields && last.key.startsWith(prefix) : counts.InputSent !== undefined && rv === last.rv;
 }
 
-// showCrowd draws the strip, with one path for all dots that look the same.
+// showCrowd draws the crowd in its box, with one path for all dots that look the same.
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showCrowd(scene, res) {
   const { geometry: { crowd: box, lane: { room } } } = scene;

@@ -73,8 +73,7 @@ export class Router {
     return hidden ? null : [lane.at[0] + x, lane.at[1] + y];
   }
 
-  // cell returns the spot of the n-th token of a queue; inlet and outlet return its ends. For a lane's queue the spots
-  // are relative to the lane.
+  // cell returns the spot of a queue's n-th token, inlet and outlet its ends; for a lane's queue, relative to the lane.
   /** @param {probe.Record} r @param {Pipe} name @param {number} [n] */
   cell(r, name, n) {
     const { len = 0, cap = 0 } = this.plan.queueOf(r, name) ?? {};
@@ -180,7 +179,7 @@ export class Router {
     return [...this.plan.tokens.values()].findLast((t) => t.copy.startsWith("ask|") && begins(t.key, key));
   }
 
-  // slideOff moves a request from the oldest slot into the tray, because its version has left the ring.
+  // slideOff moves a request from the oldest slot into #ring-tray, because its version has left the ring.
   /** @param {probe.Record} r */
   slideOff(r) {
     const { ring } = this.scene;

@@ -1,5 +1,5 @@
-// StoryView: a story's additions to the stage: its clients in its order and under its names, each with a flag for the
-// last event sent. A pin at the ring marks the version that a client has reached.
+// StoryView: a story's additions to the stage: its clients (the cast) in its order and with its names, each with a flag
+// for the last event sent. A pin at the ring marks the version that a client has reached.
 
 import { $, mark, part, pool, put, say } from "../dom/dom.js";
 import { agentOf, laterRV, objectKey } from "../log/fold.js";

@@ -40,12 +40,12 @@ var (
 	asBuilt = flag.String("as-built", "", "NAME=FILE: only make the take NAME, from the code of this program")
 )
 
-// set is a whole pipeline in a bubble, with a camera.
+// set is a whole pipeline in a bubble, whose log becomes a take.
 type set struct {
 	log    *probe.Log
 	client *listwatch.RESTClient // a user's kubectl
 	http   *http.Client          // a user's curl
-	from   uint64                // the camera records the records after this one
+	from   uint64                // the take has the records after this one
 	pods   *informer.SharedIndexInformer
 	cable  *cable // the informer's cable
 }
@@ -76,7 +76,7 @@ func (c *cable) cut() {
 	}
 }
 
-// script has the events of a take. If play calls roll, the camera starts there: the take has no earlier records.
+// script has the events of a take. If play calls roll, the take has no earlier records.
 type script struct {
 	capacity    int // the ring's capacity; 0: dynamic
 	controllers []string
@@ -102,7 +102,7 @@ var scripts = map[string]script{
 	"lab-lost-wish":         {play: playWishes},
 }
 
-// overrun makes more changes than a ring of ten holds, with the camera running.
+// overrun creates a pod, begins the take, and makes more changes than a ring of ten holds.
 func (s *set) overrun(t *testing.T) {
 	t.Helper()
 	s.create(t, "a")
@@ -279,7 +279,7 @@ func playSlow(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// roll starts the camera.
+// roll waits until nothing moves, and begins the take with the next record.
 func (s *set) roll() {
 	synctest.Wait()
 	s.from = s.log.Last()

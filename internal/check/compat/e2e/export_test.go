@@ -150,7 +150,7 @@ func (p *page) exportedFrame(t *testing.T, dir, base string) {
 	})(frames[0])`)
 }
 
-// exportedLeaves opens leaves of a station: two that the export contains, and one that needs the program.
+// exportedLeaves opens three tabs of the inspector: two that the export contains, and one that needs the program.
 func (p *page) exportedLeaves(t *testing.T) {
 	t.Helper()
 	p.run(t, `listwatch.stage.inspector.inspect({ station: "dispatch", queue: "", subject: "" }, "code")`)

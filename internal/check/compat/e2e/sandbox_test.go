@@ -132,7 +132,7 @@ func (p *page) promises(t *testing.T) {
 	p.is(t, "", "broken", `$$("#promises li.broken").map((el) => el.textContent).join()`)
 }
 
-// handsOnStage returns the faults of the visible hands: their number or size, a bad ghost, or overlapping texts.
+// handsOnStage returns the faults of visible hands (hands.js): number, size, hidden or long words, overlapping texts.
 const handsOnStage = `(async (least) => {
 	const wrong = [];
 	const hands = $$(".grip").filter((el) => el.checkVisibility({ visibilityProperty: true }));

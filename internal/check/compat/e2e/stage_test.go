@@ -149,7 +149,7 @@ func pastIsOfItsTime(t *testing.T, p *page) {
 	}
 }
 
-// slowLeafIsShown opens a leaf whose content takes 2 s to load, longer than the page waits before its next request.
+// slowLeafIsShown opens an inspector's tab that takes 2 s to load, longer than the page waits before its next request.
 func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 	p.run(t, `$("#leaf").replaceChildren(); // clears the previous leaf
 		window.quick = window.fetch;

@@ -1,5 +1,5 @@
-// Package kubectl plays sessions of the real, unmodified kubectl against the running program, and compares each output.
-// A session is a file in testdata that reads like a terminal. [TestSessions] plays it and compares. Before comparing,
+// Package kubectl plays sessions of the real, unmodified kubectl against the running program. A session is a file in
+// testdata that reads like a terminal. [TestSessions] plays it, and compares each output with the file's. Before that,
 // the test replaces values that differ from run to run, such as ages, uids and resource versions, by a word.
 //
 // Run with -update to write kubectl's current outputs, and read the difference before committing it.

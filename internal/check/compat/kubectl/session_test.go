@@ -169,7 +169,7 @@ func (s *session) play(command string) (string, error) {
 func (s *session) expand(text string) string { return strings.NewReplacer(s.values...).Replace(text) }
 
 // set runs kubectl, if there is such a command, and makes its output the value of $NAME; otherwise the value is the
-// present time. set writes the value into the session's files in place of $NAME. play does so in later commands.
+// present time. set replaces $NAME by the value in the session's files; play replaces it in later commands.
 func (s *session) set(name string, kubectl []string) error {
 	value := time.Now().UTC().Format(time.RFC3339)
 	if len(kubectl) > 1 {
@@ -193,7 +193,7 @@ func (s *session) set(name string, kubectl []string) error {
 	return nil
 }
 
-// run runs kubectl to its end.
+// run runs kubectl to its end. It returns the normalised output, with "! " before lines of stderr, and a failed status.
 func (s *session) run(variable string, args []string) (string, error) {
 	lines := -1
 	if n := len(args); n > 3 && args[n-3] == "|" && args[n-2] == "head" {

@@ -148,7 +148,7 @@ var (
 )
 
 // TestEveryDocumentedCommandDoesWhatThePageSays runs each console of each document, from the top of the page to its
-// end, and compares the outputs. docs/CONTRIBUTING.md describes the form.
+// end, and compares the outputs with the page's. docs/CONTRIBUTING.md describes the form.
 func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 	for _, p := range pages(t) {
 		if len(p.blocks) == 0 || !strings.Contains(p.file, *only) {

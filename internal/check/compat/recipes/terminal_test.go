@@ -27,7 +27,7 @@ const (
 var (
 	startsViz   = regexp.MustCompile(`^go run \./cmd/viz( |$)`)
 	startsProxy = regexp.MustCompile(`^kubectl proxy\b`)
-	// With one of these flags, the program soon exits.
+	// endsSoon matches flags with which the program ends by itself.
 	endsSoon  = regexp.MustCompile(`-(h|version|export)\b`)
 	watches   = regexp.MustCompile(`[?&]watch=|^kubectl .* (-w|--watch)\b`)
 	endItself = regexp.MustCompile(`timeoutSeconds=|\| *head|max-time|\btimeout `)
@@ -80,7 +80,7 @@ func newTerminal(t *testing.T) *terminal {
 	return x
 }
 
-// run runs one command as a reader would. It compares the output of a command that ends.
+// run runs one command as a reader would. It compares the output of a command that ends with the page's.
 func (x *terminal) run(s *step) {
 	x.t.Helper()
 	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s.command), "&"))
@@ -267,7 +267,7 @@ func (x *terminal) guests() (n int) {
 	return n
 }
 
-// finish compares the outputs of the open commands and ends the program, or checks the flags of one not yet started.
+// finish compares the open commands' outputs with the page's and ends the program, or checks an unstarted one's flags.
 func (x *terminal) finish() {
 	x.t.Helper()
 	if x.starts != nil {

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// A story has one step on each line. After each step the test waits until both sides are at rest, and compares them.
+// A story has a step on each line. After each, the test waits until both sides rest and compares their acts and stores.
 //
 //	+a ~a -b *                writes, all at once; * is a bookmark
 //	cut +c                    all watches end; c is created while no watch is open
