@@ -71,7 +71,7 @@ function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
     : [g.boxes.processor.X, g.stops.enters, g.clientAxis];
   if (tall && kind === "listeners") {
     const above = g.boxes.listener.Y - Y - 50;
-    return put(path, "d", `M250 ${above}C250 ${above + 34} 316 -14 316 10Q316 26 302 26`);
+    return put(path, "d", `M260 ${above - 64}V${above}C260 ${above + 34} 316 -14 316 10Q316 26 302 26`);
   }
   if (tall) return put(path, "d", "M-16 10Q-16 26 0 26"); // begins at the rail that passes all lanes
   const middle = (from - X + to) / 2;
