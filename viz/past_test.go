@@ -109,7 +109,7 @@ func TestWhatHasLeftTheLogIsGoneAndTheRestCanBeHad(t *testing.T) {
 	ui, _ := busy(512, 3000)
 	var line timeline.Span
 	read(t, ui, "/viz/timeline", &line)
-	assert.True(t, line.Oldest >= 3000-512 && line.Oldest <= 3000-512+8*512/16, // 8 usual distances, however fast it came
+	assert.True(t, line.Oldest >= 3000-512 && line.Oldest <= 3000-512+8*512/16, // 8 usual distances, if it came fast
 		"oldest picture: got %d, want one shortly after %d", line.Oldest, 3000-512)
 	got := pictureAt(t, ui, line.Oldest)
 	assert.Equal(t, line.Oldest, got.Seq, "picture at %d: got that at", line.Oldest)

@@ -51,6 +51,7 @@ export class OwnBar {
     const { player, follow, planner, begins } = this.stage;
     const { own } = player;
     const { star, elsewhere } = own;
+    if (document.body.dataset.story && this.seen && follow.key === this.seen.key) follow.clear(); // no ring in a story
     put(document.body, "data-own", own.first ? "travels" : star ? "arrived" : null);
     const newest = elsewhere && (!star || elsewhere.seq > star.seq) ? elsewhere : star;
     this.bar.hidden = !newest;
