@@ -33,7 +33,7 @@ type etcd struct {
 	close  func() error                    // closes client; if etcd is ours, also ends etcd
 }
 
-// openEtcd starts etcd, or connects to the one that the options name.
+// openEtcd starts etcd, by default in a temporary folder, or connects to the one that the options name.
 func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	if o.etcdEndpoints != "" {
 		client, err := etcdnode.Dial(ctx, strings.Split(o.etcdEndpoints, ","), o.etcdTLS)

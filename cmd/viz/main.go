@@ -108,7 +108,8 @@ type ending struct {
 	last    tasks       // each closes something that outlives the program: a recording, or etcd and its folder
 }
 
-// within runs work and returns its error. It returns at most closingEnds after ctx is done, even if work still runs.
+// within runs work and returns its error. If work still runs some time after ctx is done, within ends the clients'
+// streams, prints the names of late goroutines, and runs the last tasks. It returns after closingEnds at the latest.
 func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context.Context) error) error {
 	worked := e.start(ctx, "viz.work", work)
 	select {

@@ -96,7 +96,7 @@ func (l *Lens) begin(ask Ask, path, query string) *request {
 	return r
 }
 
-// frame records a frame of a watch, sent at the given time.
+// frame writes a readable frame of a watch to the log, and saves its time, a 410, and the version of a first state.
 func (l *Lens) frame(r *request, event Event, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -161,7 +161,7 @@ func (s *Sandbox) Play(ctx context.Context, id string, play func(*Run) error) er
 	return err
 }
 
-// do is the command that runs the story.
+// do is the command that runs the story and undoes its changes. It writes the beginning and the end to the log.
 func (t *Run) do(ctx context.Context, begun func()) error {
 	if err := t.Ctx.Err(); err != nil {
 		return err // the request was cancelled in the queue

@@ -106,7 +106,7 @@ func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOpt
 	return info, receipt, err
 }
 
-// open is the command that opens a watcher.
+// open is the command that opens a watcher, which follow then keeps open. It removes a watcher that is refused.
 func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error {
 	if err := s.watchers.check(added.Options); err != nil {
 		return err

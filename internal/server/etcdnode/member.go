@@ -76,7 +76,7 @@ type member struct {
 	group routine.Group
 }
 
-// start starts a member, and returns when the member accepts writes. After an error, even ctx's, nothing is running.
+// start starts a member, and stores it when it accepts writes. After an error, even ctx's, nothing is running.
 func (e *Etcd) start(ctx context.Context) error {
 	dir := e.options.Dir
 	if err := checkFolder(dir); err != nil {

@@ -53,7 +53,8 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	return w.responses
 }
 
-// register chooses the watch's first revision, and adds all events from there on, in one step.
+// register chooses the watch's first revision, and adds the watch and all events from there on, in one step. It cancels
+// the watch if that revision is compacted.
 func (s *Store) register(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

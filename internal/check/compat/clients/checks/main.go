@@ -139,7 +139,7 @@ type writer struct {
 	events events.EventRecorder
 }
 
-// Reconcile creates or updates a book's pages, and then annotates the book with their number.
+// Reconcile creates or updates a book's pages, with an event for each, and annotates the book with their number.
 func (w *writer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	book := &corev1.ConfigMap{}
 	if err := w.Get(ctx, request.NamespacedName, book); err != nil {
