@@ -132,7 +132,8 @@ func TestASentenceIsFilledIn(t *testing.T) {
 		{Record{Point: ListServed, RV: 7, Args: [4]int{2}}, "A list of 2 objects is served from the cache at 7."},
 		// Sentence fills in a client's text as it is.
 		{Record{Point: RequestReceived, Texts: TextsOf(RequestReceived, "GET", "/{n object}{key}[a]")},
-			"Request GET /{n object}{key}[a]."},
+			strings.NewReplacer("{method}", "GET", "{path}", "/{n object}{key}[a]", "[?{query}][ by {agent}]", "").
+				Replace(RequestReceived.Info().Says)},
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.stall", "a", "true")},
 			"One client stops reading: a."},
 		{Record{Point: KnobTurned, Texts: TextsOf(KnobTurned, "line.drop", "a")}, "The connection of a breaks."},

@@ -151,11 +151,14 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	close(next)
 	<-answered
 	lines = append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)
+	received := func(query string) string {
+		return "  " + (&probe.Record{Point: probe.RequestReceived, Texts: probe.TextsOf(probe.RequestReceived, "GET",
+			"/apis/example.com/v1/secrets", query, "me")}).Sentence()
+	}
 	want := []string{
-		"  Request GET /apis/example.com/v1/secrets?limit=5&access_token=*** by me.",
+		received("limit=5&access_token=***"),
 		"  Answered GET /apis/example.com/v1/secrets?limit=5&access_token=*** with 200 (90 bytes at version 7).",
-		"  Request GET " +
-			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=*** by me.",
+		received("watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***"),
 		"secrets c2 Watcher c2 is registered from 7: secrets.example.com with app=x.",
 		"secrets c2 The stream of c2 is open: me/1 authorization: *** " +
 			"/apis/example.com/v1/secrets?watch=true&resourceVersion=7&labelSelector=app%3Dx&token=***.",
