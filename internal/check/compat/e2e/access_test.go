@@ -113,7 +113,7 @@ const contrastScript = `(() => {
 		if (!own || box.width < 2 || !el.checkVisibility({ checkVisibilityCSS: true })) continue;
 		const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
 		if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
-		if (el.closest("dialog") && !document.elementsFromPoint(x, y).includes(el)) continue; // scrolled out of it
+		if (el.closest("dialog, .below") && !document.elementsFromPoint(x, y).includes(el)) continue; // scrolled out
 		const style = getComputedStyle(el);
 		measured++;
 		const r = ratio(rgba(el.ownerSVGElement ? style.fill : style.color), below(el, x, y));
