@@ -109,11 +109,12 @@ const contrastScript = `(() => {
 	let measured = 0;
 	for (const el of $$(WHAT)) {
 		const own = [...el.childNodes].some((n) => n.nodeType === 3 && n.nodeValue.trim());
+		if (el.closest(".below")) el.scrollIntoView({ block: "nearest", behavior: "instant" });
 		const box = el.getBoundingClientRect();
 		if (!own || box.width < 2 || !el.checkVisibility({ checkVisibilityCSS: true })) continue;
 		const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
 		if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
-		if (el.closest("dialog, .below") && !document.elementsFromPoint(x, y).includes(el)) continue; // scrolled out
+		if (el.closest("dialog") && !document.elementsFromPoint(x, y).includes(el)) continue; // scrolled out of it
 		const style = getComputedStyle(el);
 		measured++;
 		const r = ratio(rgba(el.ownerSVGElement ? style.fill : style.color), below(el, x, y));
