@@ -351,7 +351,7 @@ export const routes = {
     const { X, W } = s.g.boxes.handler;
     const way = [s.spot("listeners", r, s.g.stops.handed), s.spot("listeners", r, s.g.stops.called)];
     const several = [...s.scene.places.listeners.lanes.values()].some(({ index, shown }) => shown && index > 0);
-    // below the only handler; of several, 10 outside their box: left, or right if tall
+    // The token stops below the only handler, or 10 beside the box of several: left, or right if tall.
     s.go(mine(r), [...way, several ? [s.scene.tall ? X + W + 10 : X - 10, to[1]] : [X + W / 2, to[1] + 28]],
       { colour: "delivered" });
   },

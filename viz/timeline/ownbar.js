@@ -26,6 +26,7 @@ export class OwnBar {
     /** @type {import("./own.js").Change | null} */
     this.told = null; // the change with the bars
     this.detail = ""; // the level of detail for which the bars were made
+    this.story = ""; // the story on stage in the last frame
     /** @type {import("./own.js").Change | null} */
     this.seen = null;
     when(this.turn, "click", () => this.show());
@@ -48,10 +49,11 @@ export class OwnBar {
   }
 
   draw() {
-    const { player, follow, planner, begins } = this.stage;
-    const { own } = player;
-    const { star, elsewhere } = own;
-    if (document.body.dataset.story && this.seen && follow.key === this.seen.key) follow.clear(); // no ring in a story
+    const { player, scene, follow, planner, begins } = this.stage;
+    const { own, own: { star, elsewhere } } = player;
+    const { detail = "", story = "" } = document.body.dataset;
+    if (story && !this.story && follow.key === this.seen?.key) follow.clear(); // a story begins without the ring
+    this.story = story;
     put(document.body, "data-own", own.first ? "travels" : star ? "arrived" : null);
     const newest = elsewhere && (!star || elsewhere.seq > star.seq) ? elsewhere : star;
     this.bar.hidden = !newest;
@@ -67,10 +69,9 @@ export class OwnBar {
     say(part(this.bar, ".next"), theirs && `Now theirs: ${theirs.replace(/^listwatch-/, "")}`);
     if (newest === elsewhere) say(this.turn, `Show ${newest.resource}`);
     const told = newest.state === "arrived" ? newest : null;
-    const { detail, stations } = this.stage.scene;
     if (this.told === told && this.detail === detail) return;
     Object.assign(this, { told, detail });
-    this.way.replaceChildren(...(told ? wayOf(told, this.order).map((at) => bar(at, stations.get(at[0]))) : []));
+    this.way.replaceChildren(...(told ? wayOf(told, this.order).map((at) => bar(at, scene.stations.get(at[0]))) : []));
   }
 
   /** @param {import("./own.js").Change} one */
