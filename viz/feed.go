@@ -179,8 +179,8 @@ func (f *feed) advance(ctx context.Context) bool {
 	return f.silent < bookmarkPeriod || f.bookmark() == nil
 }
 
-// frame writes records as one message, and notes viewers' changes among them. The message's id is the last record's, so
-// that a client resumes after it.
+// frame writes records as one message, and notes viewers' changes among them. The message's id is that of the last
+// record: a client resumes after that record.
 func (f *feed) frame(records []probe.Record) error {
 	data := append(f.out[:0], '[')
 	for i := range records {

@@ -1,5 +1,5 @@
-// Package console is the room where a viewer writes a raw HTTP request, which the sandbox sends, and reads the answer
-// as it arrives: a list in pieces, a watch frame by frame. kubectl.txt has prepared requests, as kubectl sends them.
+// Package console is the room where a viewer writes a raw HTTP request, which the sandbox sends, and reads the answer:
+// a list in pieces, a watch frame by frame. kubectl.txt has prepared requests, in kubectl's own form.
 package console
 
 import (

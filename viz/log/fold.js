@@ -249,8 +249,8 @@ function note(of, last, info, r) {
   names.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
 
-// has reports whether a record sets its subject's version. A watcher takes it from written frames, any other subject
-// that opens from every record, the rest from a reflector alone: a resync hands an informer older versions again.
+// has reports whether a record sets its subject's version. A watcher takes the version from written frames. Any other
+// subject that opens takes it from all records, the rest from a reflector alone: a resync repeats older versions.
 /** @param {string} kind @param {fold.Point} info */
 const has = (kind, { name, station }) =>
   (kind === "watcher" ? name === "FrameWritten" : kind !== "" || station === "reflector");

@@ -78,8 +78,8 @@ type Coded struct {
 	Value any
 }
 
-// ReadJSON reads the single JSON value of a body, which [With] bounds, into target. It accepts a body without a type,
-// which `kubectl create --raw` sends. The error has a status of 4xx.
+// ReadJSON reads the single JSON value of a body, which [With] bounds, into target. A body may have no type:
+// `kubectl create --raw` sends none. The error has a status of 4xx.
 func ReadJSON(r *http.Request, target any) error {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if named := r.Header.Get("Content-Type") != ""; named && (err != nil || mediaType != "application/json") {

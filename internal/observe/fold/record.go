@@ -29,8 +29,8 @@ func AppendNext(list []byte, r *probe.Record) []byte {
 	return AppendRecord(list, r)
 }
 
-// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. A record of a point
-// that this program does not have becomes one of [probe.Unknown], with the point's name as its text. ReadRecord returns
+// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. If this program does
+// not have the point, the record becomes one of [probe.Unknown], with the point's name as its text. ReadRecord returns
 // an error if the text is not JSON or names no point.
 func ReadRecord(written []byte) (probe.Record, error) {
 	var r struct {

@@ -92,8 +92,8 @@ func (ln *lane) drops(point Point, typ string) bool {
 }
 
 // notesLocked updates the lists of lanes, and makes lanes loud, before the log writes a moment that is not routine. The
-// caller holds lanes.mu until the moment is written, so that the log has the beginnings and ends of lanes in the order
-// of the list, and each CrowdLookedAt in its place among them.
+// caller holds lanes.mu until the moment is written: the log then has the beginnings and ends of lanes in the list's
+// order, and each CrowdLookedAt in its place among them.
 func (ln *lane) notesLocked(point Point, texts Texts) {
 	info, all, resource := point.Info(), &ln.log.lanes, ln.probe.resource
 	switch {

@@ -11,9 +11,9 @@
 //
 // At a breakpoint, after SIGSTOP, or under a closed lid, wall time goes on but the program does not. The clock must not
 // count that time: otherwise every deadline would have passed when the program continues. Noticing the stop afterwards
-// would be too late, because a goroutine that reads the clock may run first. The clock therefore never runs far ahead
-// of its own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a
-// stop continues from there, and sends the stop's length to [Clock.Stops].
+// would be too late, because a goroutine that reads the clock may run first. So the clock never runs far ahead of its
+// own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a stop
+// continues from there, and sends the stop's length to [Clock.Stops].
 //
 //	beats  +--+--+                           +--+--+>
 //	world  ----------+ at most reach         +------->   goes on where it stopped

@@ -237,7 +237,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// from returns the records from the first one that is at the point and fulfils is, or a zero record if there is none.
+// The method from returns the records from the first at the point that fulfils is, or a zero record if none does.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {

@@ -150,8 +150,8 @@ func (s *Sandbox) table() map[string]row {
 	}}
 }
 
-// Turn turns one knob. The end of the story, if there is one, turns the knob back. The turn's record comes before those
-// of its effects. An error is an apierrors.APIStatus; 400, 404, 409 and 429 mean that the knob was not turned.
+// Turn turns one knob. The end of the story, if there is one, turns the knob back. The record of the turn comes before
+// its effects' records. An error is an apierrors.APIStatus; 400, 404, 409 and 429 mean that the knob was not turned.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})

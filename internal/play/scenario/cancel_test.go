@@ -19,8 +19,8 @@ import (
 var full = os.Getenv("FULL") != ""
 
 // TestAStoryThatIsCancelledLeavesNothing cancels each story at every other beat and at one random record; in the long
-// form, at every beat and at twenty random records. Before that, the gate lets goroutines pass one point at a time, so
-// that the story is cancelled in the middle of its work.
+// form, at every beat and at twenty random records. Before that, the gate lets goroutines pass one point at a time:
+// the story is cancelled in the middle of its work.
 func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {

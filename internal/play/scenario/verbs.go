@@ -48,8 +48,8 @@ var verbs = map[string]verb{
 	// (bookmarks) (watchlist): opens a watcher of the page and returns its name.
 	"watch": openStream,
 
-	// The clients below run until the end of the story. NAME HANDLER (resync=D) (labels=L): starts one more informer,
-	// of the story's pods or of the pods with these labels.
+	// The clients below run until the end of the story. NAME HANDLER (resync=D) (labels=L): starts an informer; its
+	// pods are the story's, or those with the labels.
 	"informer": inform,
 	// NAME list|stream (delta): starts a reflector that fills a queue, which only drain empties. NAME client: the same,
 	// streaming, as the story's client.

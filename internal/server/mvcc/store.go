@@ -79,8 +79,8 @@ func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions)
 	return kubernetes.GetResponse{KV: proto.CloneOf(s.getLocked(key, opts.Revision)), Revision: s.revision}, nil
 }
 
-// List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision, or at the newest revision if
-// that is 0. It returns at most opts.Limit keys, or all if that is 0; Count has the number of all. Errors: as of Get.
+// List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision; 0 means the newest revision.
+// It returns at most opts.Limit keys; 0 means all. Count is the number of keys from opts.Continue on. Errors: as Get.
 func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

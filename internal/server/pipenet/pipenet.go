@@ -127,8 +127,8 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 	return n.listener.Load().Dial(ctx, network, address)
 }
 
-// socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end,
-// which Linux doubles. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
+// socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end, and
+// Linux doubles them. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
 const socketBuffers = 16 << 10
 
 // Lines returns a client like [Network.Client], and one whose connections buffer 16 KB of unread data, as sockets do.
