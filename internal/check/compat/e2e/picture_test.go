@@ -173,8 +173,8 @@ func (p *page) findsWhatIsWrong(t *testing.T) {
 }
 
 // TestWhatIsWrittenIsFollowed creates two pods with kubectl, and then one with the page's button. The page follows the
-// first pod until its own pod replaces it, and follows a clicked row until the next click. Change and Delete act on the
-// followed object. Home in a select list does not move the cursor.
+// newest of them, and follows a clicked row until the next click. Change and Delete act on the followed object. Home in
+// a select list does not move the cursor.
 func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	t.Parallel()
 	v, p := still(t)
@@ -189,9 +189,8 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	k.Run(t, "run", "by-kubectl", "--image=example.com/c")
 	p.becomes(t, "default/by-kubectl", followed)
 	k.Run(t, "run", "another", "--image=example.com/c")
-	p.caughtUp(t, v)
-	p.becomes(t, "default/by-kubectl", followed)
-	p.pick(t, "#create-pod") // the viewer's own write replaces one that the page only saw
+	p.becomes(t, "default/another", followed)
+	p.pick(t, "#create-pod")
 	p.becomes(t, "default/a", followed)
 	p.becomes(t, "false,false,Change default/a", changes)
 	p.until(t, `$(".row.followed .key")?.textContent === "a"`)
