@@ -98,7 +98,8 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 	cd internal/check/compat && nice -n 19 $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run --build-tags full -c ../../../.golangci.yml ./...
-	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz
+	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz || \
+	  { echo "a name that types.d.ts lacks: declare it in Go's table of points, then run make generate"; exit 1; }
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # what knows no document
 
 fork: ## give the module another path: make fork MODULE=github.com/you/listwatch
@@ -114,11 +115,11 @@ size: ## count lines by room and kind, a line of more than 120 columns as two an
 generate: ## write the generated files again: templ pages, docs/LABS.md, docs/KINDS.md, the chapters' first tries, the exchanges of concepts, the constants of points, the page's types, .vscode and .run
 	$(GO) tool $(TOOLS) templ generate
 	$(GO) test -tags generate ./internal/observe/probe -run Fresh -update
+	$(GO) test ./viz -run Fresh -update
 	$(GO) test ./internal/play/lab -run Fresh -update
 	$(GO) test ./internal/text/book -run 'Fresh|Concept' -update
 	$(GO) test ./internal/server/apiserver -run Fresh -update
 	$(GO) test ./internal/observe/takes -run TestTheStoryInNumbers -update
-	$(GO) test ./viz -run Fresh -update
 	$(GO) test ./internal/check/policy -run Fresh -update
 
 recordings: ## make the recordings of chapters and stories: internal/observe/takes/*.lw.gz

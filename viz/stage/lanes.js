@@ -81,7 +81,7 @@ function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
 /** @param {number} n */
 const more = (n) => (n > 0 ? `+${n} more` : "");
 
-const nameFont = `600 14px ${sans}`;
+export const nameFont = `600 14px ${sans}`;
 const room = 148; // units for a name
 const late = 100; // more versions or notifications than this make a client or a handler late
 const letters = 26; // the maximum number of letters in a name

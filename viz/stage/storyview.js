@@ -1,10 +1,11 @@
 // StoryView: a story's additions to the stage: its clients (the cast) in its order and with its names, each with a flag
 // for the last event sent. A pin at the ring marks the version that a client has reached.
 
+import { widthOf } from "../dom/canvas.js";
 import { $, mark, part, pool, put, say } from "../dom/dom.js";
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { says as saying } from "../log/query.js";
-import { made } from "./lanes.js";
+import { made, nameFont } from "./lanes.js";
 import { reflects } from "./places.js";
 import { callOwn, shapeOf, shortKey } from "./tokens.js";
 
@@ -406,9 +407,8 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
 // isSent reports whether the last event sent may not have reached the reflector: it lags, stalls, or is disconnected.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
-  if (!now?.said) return false;
-  const behind = now.said.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv);
-  return Boolean(behind || !now.wire || how);
+  return Boolean(now?.said && (!now.wire || how
+    || (now.said.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv))));
 }
 
 // wordOf returns a word for the state of a client's newest stream. The client may have moved to the server other.
@@ -435,9 +435,10 @@ function wordOf({ now: { intervals } }, now, open, how, other) {
 function drawFlag(el, { name, word, type, more }) {
   const [, title, knows, , shape, says] = el.children;
   say(title, name);
-  const token = type !== undefined && type === word;
+  const left = 142 - widthOf(word, nameFont); // units beside the word
+  put(title, "textLength", widthOf(name, nameFont) > left ? left : null);
   put(shape, "href", `#token-${shapeOf(type)}`);
-  put(shape, "visibility", token ? "inherit" : "hidden");
+  put(shape, "visibility", type === word ? "inherit" : "hidden");
   say(knows, more);
   say(says, word);
 }
