@@ -111,7 +111,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// look sets the queue lengths of a subject that did not report every moment. The tokens in the queues remain unknown.
+// look sets the queue lengths of a subject if the log lacks moments of it. It drops the tokens: they may have left.
 func (sub *Subject) look(info *Point, r *probe.Record) {
 	sub.Fill = 0
 	for i, name := range info.Args.List() {
@@ -139,9 +139,9 @@ func (r *Resource) crowd(rec *probe.Record) {
 	}
 }
 
-// subjectOf returns the subject of the record, or nil if it has none. A point of a queue always has a subject, though
-// its name may be "". A late record moves no queue of a subject that has closed. A send creates its subject only after
-// a gap, because the log may have lost the opening.
+// subjectOf returns the record's subject, or nil. A point of a queue always has a subject, though its name may be "". A
+// subject that always exists is created by its first record. One that opens is created by a send, but only after a gap,
+// because the log may have lost the opening; otherwise a late record moves no queue of a subject that has closed.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil

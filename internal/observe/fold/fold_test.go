@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// in gives records of pods the numbers 1, 2, 3, …
+// in makes the records those of pods, with the numbers 1, 2, 3, …, a millisecond apart.
 func in(records ...probe.Record) []probe.Record {
 	for i := range records {
 		records[i].Seq = uint64(i + 1)
@@ -108,7 +108,7 @@ func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 	assert.Equal(t, nil, pods.Subjects["w3"], "w3, from which only a receive is known, appears")
 }
 
-// history draws a random, legal history of a machine with several watchers, a FIFO, a ring and a workqueue.
+// history draws random records of all points. No machine would report most of them, but the fold must accept them all.
 func history(t *rapid.T) []probe.Record {
 	keys := rapid.SampledFrom([]string{"default/a", "default/b", "<b>&\u2028\xff", "ü"})
 	types := rapid.SampledFrom([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
@@ -247,9 +247,9 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 	tests := []struct {
 		name string
 		pace time.Duration
-		want int // keyframes of 8000 records: one for every hundred, and one at the beginning
+		want int // keyframes of 8000 records, including the one at the beginning
 	}{
-		{"slow", 10 * time.Millisecond, 81},
+		{"slow", 10 * time.Millisecond, 81},  // a hundred a second: one keyframe for every hundred records
 		{"fast", 100 * time.Microsecond, 11}, // ten thousand a second: here crowd determines the number
 	}
 	for _, test := range tests {
@@ -267,8 +267,8 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 	}
 }
 
-// TestKeyframesAreBoundedInBytes folds a picture of 2 MB again and again: the oldest keyframe, the newest and some
-// between them remain.
+// TestKeyframesAreBoundedInBytes folds records into a picture of 2 MB: the oldest keyframe, the newest and some between
+// them remain.
 func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	s := New()
 	for i := range 1000 {

@@ -25,8 +25,8 @@ type Keyframe struct {
 	State json.RawMessage
 }
 
-// Keyframes are pictures kept while a log is folded. The picture at a record is the last keyframe before it, with the
-// later records folded in. The caller drops old ones with [Keyframes.Forget]; their total size is bounded anyway.
+// Keyframes are pictures kept while a log is folded. The picture at a record is the newest keyframe up to it, with the
+// records between them folded in. The caller drops old keyframes with [Keyframes.Forget]. The total size is bounded.
 type Keyframes struct {
 	every  uint64
 	frames []Keyframe // the oldest first
@@ -37,9 +37,9 @@ type Keyframes struct {
 // NewKeyframes returns an empty list. every is the usual number of records between two pictures; 0 means 1.
 func NewKeyframes(every uint64) *Keyframes { return &Keyframes{every: max(1, every)} }
 
-// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. The first call keeps the
-// state before the records. A gap in the records drops all older keyframes, because no records lead from them to the
-// picture after the gap.
+// Fold applies records to s as [State.Apply] does, and keeps a keyframe from time to time. If there is none yet, Fold
+// first keeps the state before the records. At a gap in the records it drops all older keyframes, because no records
+// lead from them to the picture after the gap.
 func (k *Keyframes) Fold(s *State, records []probe.Record) {
 	if len(k.frames) == 0 {
 		k.keep(s)
@@ -85,7 +85,7 @@ func (k *Keyframes) newest() *Keyframe { return &k.frames[len(k.frames)-1] }
 // At returns the newest keyframe that is not after seq; ok is false if there is none. Its State is shared: the caller
 // must not write to it.
 func (k *Keyframes) At(seq uint64) (frame Keyframe, ok bool) {
-	for _, frame := range slices.Backward(k.frames) { // searches about thirty frames
+	for _, frame := range slices.Backward(k.frames) { // a linear search is fast enough for some twenty frames
 		if frame.Seq <= seq {
 			return frame, true
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // AppendRecord appends r's JSON, as in the feed and in recordings, to dst, and returns the extended slice. The JSON has
-// the args that the point declares, and the texts as the fold cuts them.
+// only the args that the point declares, and the strings as the fold cuts them.
 func AppendRecord(dst []byte, r *probe.Record) []byte {
 	written, err := json.Marshal(struct {
 		probe.Record
@@ -29,9 +29,9 @@ func AppendNext(list []byte, r *probe.Record) []byte {
 	return AppendRecord(list, r)
 }
 
-// ReadRecord returns the record written as JSON, with its texts cut as [AppendRecord] cuts them. If this program does
+// ReadRecord returns the record written as JSON, with its strings cut as [AppendRecord] cuts them. If this program does
 // not have the point, the record becomes one of [probe.Unknown], with the point's name as its text. ReadRecord returns
-// an error if the text is not JSON or names no point.
+// an error if the text is not a record in JSON or names no point.
 func ReadRecord(written []byte) (probe.Record, error) {
 	var r struct {
 		probe.Record
@@ -51,7 +51,7 @@ func ReadRecord(written []byte) (probe.Record, error) {
 	return bounded(&r.Record), nil
 }
 
-// bounded returns the record with its texts cut to their limits.
+// bounded returns the record with its resource, subject, type and key cut to [probe.MaxText] runes.
 func bounded(r *probe.Record) probe.Record {
 	cut := *r
 	for _, text := range []*string{&cut.Resource, &cut.Subject, &cut.Type, &cut.Key} {
@@ -63,8 +63,8 @@ func bounded(r *probe.Record) probe.Record {
 // Point is a row of the table of points, with two facts derived from the whole table. The page's fold uses these rows.
 type Point struct {
 	*probe.Info
-	// Owner is the kind of the point's subject, which owns Queue: usually the kind that opens at the station, but a
-	// watcher at the server's side of the wire, and a listener at a handler. "": the subject always exists.
+	// Owner is the kind of the point's subject, and so the owner of Queue: usually the kind that opens at the station,
+	// but a watcher at the server's side of the wire, and a listener at a handler. "": the subject always exists.
 	Owner string `json:"owner,omitempty"`
 	// Ends are the points that begin the waits that this point ends.
 	Ends []string `json:"ends,omitempty"`

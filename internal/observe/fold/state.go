@@ -88,14 +88,14 @@ type Subject struct {
 	Fill int64 `json:"fill,omitempty"`
 }
 
-// Queue is a channel, or a queue under a lock.
+// Queue is a channel, or a queue that a lock or one goroutine protects.
 type Queue struct {
 	Len      int64   `json:"len"`
 	Cap      int64   `json:"cap"` // 0: unbuffered if a channel, unbounded otherwise
 	Sent     int64   `json:"sent"`
 	Received int64   `json:"received"`
 	High     int64   `json:"high"`   // the largest length so far
-	Tokens   []Token `json:"tokens"` // the newest min(Len, maxTokens), the oldest first
+	Tokens   []Token `json:"tokens"` // the newest, the oldest of them first: at most min(Len, maxTokens)
 }
 
 // Token is one event wherever the picture shows it: in a queue, in the ring, on a shelf.
@@ -114,7 +114,7 @@ type Ring struct {
 	Capacity int64  `json:"capacity"`
 	Oldest   uint64 `json:"oldest,string"` // the oldest version from which a watch may start
 	Newest   uint64 `json:"newest,string"` // the cache's version, bookmarks included
-	Cells    []Cell `json:"cells"`         // the newest min(End-Start, maxCells), the oldest first
+	Cells    []Cell `json:"cells"`         // the newest, the oldest of them first: at most min(End-Start, maxCells)
 }
 
 // Wait is one goroutine's wait, with its start and its reason.
@@ -124,7 +124,7 @@ type Wait struct {
 	Point   string `json:"point"`
 	Kind    string `json:"kind"`    // a [probe.Wait]
 	Subject string `json:"subject"` // the owner of the queue, or the subject that waits
-	Lane    string `json:"lane"`    // the goroutine, "" if the point does not name it
+	Lane    string `json:"lane"`    // the goroutine, or the possible ones; "" if the point names none
 	On      string `json:"on"`      // the queue at which the goroutine waits, "" if none
 	Token
 }
@@ -212,8 +212,8 @@ func whole(v reflect.Value) reflect.Value {
 }
 
 // Read returns the state that was written as JSON. Fields that the text lacks are as in an empty picture, because an
-// earlier version of the program did not write them. Read returns an error if the text is not a state, has a Seq or T
-// beyond [MaxNumber], or holds more than [State.Fits] allows. It decodes no text with too many values.
+// earlier version of the program may have written it. Read returns an error if the text is not a state, has a Seq or a
+// T outside 0 to [MaxNumber], or holds more than [State.Fits] allows. It decodes no text with too many values.
 func Read(written []byte) (*State, error) {
 	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
 	if values > maxValues {
@@ -250,8 +250,8 @@ func (r *Resource) trim() {
 	}
 }
 
-// Limits on a picture that comes from a file. The program's own pictures stay far below them: its limit of a thousand
-// clients makes some five thousand parts. The page has the same numbers (viz/log/recording.js).
+// Limits on a picture that comes from a file. The program's own pictures stay far below them: a thousand clients make
+// some five thousand parts. The page has the first two numbers, too (viz/log/recording.js).
 const (
 	// MaxResources is the maximum number of resources in a picture.
 	MaxResources = 512
@@ -261,8 +261,8 @@ const (
 	maxValues = 2_000_000 // values in the JSON form of a picture: a part has about eighty values
 )
 
-// Fits returns nil if the picture is small enough to show, and otherwise an error that names the excess. Fits takes as
-// long as folding about a hundred records.
+// Fits returns nil if the picture is small enough to show, and otherwise an error with the limit that it exceeds. Fits
+// takes as long as folding about a hundred records.
 func (s *State) Fits() error {
 	if n := len(s.Resources); n > MaxResources {
 		return fmt.Errorf("the picture at record %d has more than the %d resources that can be shown", s.Seq,

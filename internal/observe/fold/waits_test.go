@@ -71,9 +71,9 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 	}
 }
 
-// TestAQuietLaneIsShownAsALoudOne plays the same moments twice: with every lane loud, and with lanes that become loud
-// and quiet on the way. In the end both pictures show each lane equally full, and the same goroutines waiting. After a
-// viewer looks at a lane, its queues are the same, too.
+// TestAQuietLaneIsShownAsALoudOne plays the same moments three times: once with every lane loud, and twice with lanes
+// becoming loud and quiet on the way. In the end all pictures show each lane equally full, with the same waits for room
+// in its result. In the third picture, after a viewer has looked at each lane, its queues have the same lengths, too.
 func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -96,8 +96,8 @@ func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 	})
 }
 
-// happened returns the picture of three watchers after moments that the seed chooses. limit of the watchers are loud;
-// 0: all. At the end a viewer looks at each watcher and, unless looks is true, at w1 again after each.
+// happened returns the picture of three watchers after moments that the seed chooses. The limit is that of
+// [probe.Log.LimitLoud]. At the end a viewer looks at each watcher and, unless looks is true, at w1 again after each.
 func happened(seed uint64, limit int, looks bool) *Resource {
 	random := rand.New(rand.NewPCG(seed, 0))
 	log := probe.NewLog(clock.RealClock{}, 1<<12)
@@ -142,7 +142,7 @@ func happened(seed uint64, limit int, looks bool) *Resource {
 	for _, w := range watchers {
 		log.Look("pods", w.p.ID())
 		if !looks {
-			log.Look("pods", "w1") // w1 is now the only loud one
+			log.Look("pods", "w1") // LookAtCrowd now leaves only w1 loud
 		}
 	}
 	log.LookAtCrowd()
@@ -152,7 +152,7 @@ func happened(seed uint64, limit int, looks bool) *Resource {
 	return state.Resources["pods"]
 }
 
-// TestACrowdThatIsNotKnown: the fold ignores a crowd's record with another number of watchers or without base64.
+// TestACrowdThatIsNotKnown: a crowd's record with a wrong number of watchers, or not in base64, changes nothing.
 func TestACrowdThatIsNotKnown(t *testing.T) {
 	for _, test := range []struct {
 		watchers int

@@ -61,7 +61,7 @@ type World struct {
 	running    bool          // whether the clock runs although the world is held
 	ended      bool          // whether the gate is open permanently
 	attending  int           // open pages
-	seen       time.Time     // when the last page was closed or the last command came, on the patience clock
+	seen       time.Time     // when the last page was closed, or the gate was last used, on the patience clock
 	unattended time.Duration // the watchdog's wait after seen
 	letGo      string        // the watchdog's reason for resuming the world; "" if it did not
 }
@@ -71,8 +71,8 @@ func New(config Config) *World {
 	return &World{config: config, seen: config.Patience.Now(), unattended: Unattended}
 }
 
-// Hold stops the clock and holds goroutines at their next points. Without a page the hold lasts for unattended, or
-// [Unattended] if that is 0.
+// Hold stops the clock and holds goroutines at their next points. If no page is open, the hold ends after the time
+// unattended; 0 means [Unattended].
 func (w *World) Hold(unattended time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *World) ReleaseAt(s probe.Query) {
 	w.config.Gate.Open(s)
 }
 
-// runOnLocked lets the clock run again. Call it only after the gate has opened: otherwise held goroutines would lose
+// runOnLocked ends the hold of the clock. Call it only after the gate has opened: otherwise held goroutines would lose
 // time.
 func (w *World) runOnLocked() {
 	w.held, w.running = false, false
@@ -146,7 +146,7 @@ func (w *World) SetPaused(paused bool) {
 	w.setClockLocked()
 }
 
-// SetSpeed sets how fast the clock runs when it is not stopped. It returns an error for a speed that the clock lacks.
+// SetSpeed sets the speed of both clocks, for Patience at least 1. It returns an error if the clock refuses the speed.
 func (w *World) SetSpeed(speed float64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func (w *World) setClockLocked() {
 	w.config.Clock.SetPaused(!w.ended && (w.held && !w.running || !w.held && w.stopped))
 }
 
-// Attend counts an open page, whose viewer can resume the world, until leave is called. Further calls do nothing.
+// Attend counts an open page, whose viewer can resume the world, until leave is called. Calling leave again is allowed.
 func (w *World) Attend() (leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +193,7 @@ func (w *World) Run(ctx context.Context) {
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
 }
 
-// end opens the gate permanently, and ends the hold of the clock.
+// end opens the gate, and lets the clock run, permanently.
 func (w *World) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +202,7 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look resumes the world if no page has been open for too long, and prints the reason.
+// look resumes the world if no page has been open for too long, and passes the reason to Say.
 func (w *World) look() {
 	if reason := w.forsaken(); reason != "" {
 		w.config.Say(reason)
@@ -256,7 +256,7 @@ type Status struct {
 	LetGo      string          `json:"letGo,omitempty"`
 }
 
-// Clock is the world's clock.
+// Clock is the state of the world's clock.
 type Clock struct {
 	worldclock.State
 	Next []worldclock.Due `json:"next"` // the next timers
@@ -286,7 +286,7 @@ func (s *Status) Usual() bool {
 }
 
 const (
-	walkRounds = 400                   // maximum number of goroutines that a walk releases: queues may be long
+	walkRounds = 400                   // maximum number of steps of a walk: queues may be long
 	walkTick   = 10 * time.Millisecond // the pause between two looks at the world
 	walkLooks  = 20                    // maximum number of looks while another goroutine is in front of the object
 	walkGrace  = 4                     // maximum number of looks after that goroutine has moved: the object may follow
@@ -307,7 +307,7 @@ func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (end
 	it := &walk{log, what}
 	began, status := log.Last(), w.Status()
 	before, next := it.newest(&status), probe.Query{Key: it.Key, RV: it.RV}
-	var front *probe.Waiting // the goroutine that next releases; nil: the one with the walked object
+	var front *probe.Waiting // the goroutine that the query selects; nil: the one with the walked object
 	for range walkRounds {
 		w.Step(next)
 		moved := 0

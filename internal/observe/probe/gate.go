@@ -59,8 +59,8 @@ func (p Point) Holdable() bool {
 	return !info.Locked && info.Passes == "" && !onOther
 }
 
-// onlyLooks reports whether a moment belongs to a request that only reads. Opening a watch is a read, too, but the gate
-// holds everything that then flows in it.
+// onlyLooks reports whether a moment is the beginning or the end of a request that only reads. Opening a watch is a
+// read, too, but the gate holds everything that then flows in it.
 func onlyLooks(r *Record) bool {
 	return (r.Point == RequestReceived || r.Point == RequestAnswered) && r.Texts.Get(FieldMethod) == "GET"
 }
@@ -213,8 +213,8 @@ func (g *Gate) State() GateState {
 	return state
 }
 
-// describe names the reporting function from the stack. The goroutine's name is its only lane, "request" below
-// net/http, or else its outermost function, except those that start goroutines.
+// describe finds the reporting function on the stack. The goroutine's name is the point's lane if there is exactly one,
+// "request" if net/http runs it, or else its outermost function, except those that start goroutines.
 func (w *waiter) describe(names *Names) Waiting {
 	info := w.record.Point.Info()
 	held := Waiting{Station: info.Station, Record: w.record, Says: names.Sentence(&w.record),

@@ -177,8 +177,8 @@ func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 	assert.True(t, n == 0, "%d are held", n)
 }
 
-// quietLog returns a log in which one lane of pods is loud. told returns, point by point, the records since its last
-// call, with the lengths of channels.
+// quietLog returns a log in which one lane of pods is loud. told returns the subjects and points of the records since
+// its last call, with the numbers in those of a Look.
 func quietLog() (log *Log, told func() string) {
 	log = NewLog(clock.RealClock{}, 1<<16)
 	log.LimitLoud(1, func(agent string) bool { return strings.HasPrefix(agent, "kubectl/") })
@@ -212,7 +212,7 @@ func event(p *Probe) {
 func TestWhatAQuietLaneTells(t *testing.T) {
 	const (
 		whole = "w2 InputSent, w2 InputReceived, w2 ResultSent, w2 ResultReceived, w2 FrameWritten, w2 WireFlushed"
-		seen  = "w2 WatcherLookedAt [10 4] []" // a viewer looks at it
+		seen  = "w2 WatcherLookedAt [10 4] []" // w2 becomes loud
 		crowd = "CrowdLookedAt [2 1] [0 101]"
 	)
 	for _, test := range []struct {
@@ -299,7 +299,7 @@ func TestAQuietLaneTellsTheEndOfEachWait(t *testing.T) {
 			p := pods.Lane("w2", lengths(10, 4))
 			p.At(WatcherAdded, "", 1, 10)
 			p.Event(begins, "ADDED", "default/a", 1)
-			log.Look("pods", "w2") // w2 is loud during the wait
+			log.Look("pods", "w2") // w2 becomes loud during the wait, and then quiet again
 			log.Look("pods", "w1")
 			log.LookAtCrowd()
 			told()
@@ -314,13 +314,13 @@ func lengths(input, result int) Lengths {
 	return func() (int, int, int) { return input, result, 10 }
 }
 
-// TestTheCrowdIsInTheOrderOfTheLog opens and closes watchers while viewers look at them. A reader that counts the
-// records of beginnings and ends must find as many watchers as each record of the crowd has.
+// TestTheCrowdIsInTheOrderOfTheLog opens watchers, and closes most of them, while viewers look at them. A reader that
+// counts the records of beginnings and ends must find as many watchers as each record of the crowd has.
 func TestTheCrowdIsInTheOrderOfTheLog(t *testing.T) {
 	log, _ := quietLog()
 	pods := New(log).Resource("pods")
 	var moments, looks sync.WaitGroup
-	stop := make(chan struct{}) // closed when all watchers have been opened and closed
+	stop := make(chan struct{}) // closed after the last moment of a watcher
 	for i := range 4 {
 		moments.Go(func() {
 			for n := range 300 {
@@ -380,8 +380,8 @@ func TestACrowdHasABound(t *testing.T) {
 		[]int{records[0].Args[0], records[0].Args[1], len(fill), int(fill[0]), int(fill[MaxCrowd-1])})
 }
 
-// tail reads a log to its end while others write, and returns the records that it saw. The records are in order, with
-// gaps where the writers overran tail.
+// tail reads a log to its end while others write, and returns the records that it saw. It fails the test unless they
+// are in order; there may be gaps where the writers overran tail.
 func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	seen := map[uint64]Record{}
 	var seq uint64
@@ -409,7 +409,7 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	}
 }
 
-// TestReadersSeeTheSameLogWhileItIsWritten overruns a small log with many writers, so that the log reuses its blocks.
+// TestReadersSeeTheSameLogWhileItIsWritten overruns a small log with four writers, so that the log reuses its blocks.
 func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	const writers, each = 4, 20000
 	log := NewLog(clock.RealClock{}, 2000)

@@ -49,8 +49,8 @@ const (
 	// Open makes the subject appear; Close removes it with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
-	// Look sets the lengths of queues that do not report every moment. For one subject, args with the queues' names
-	// have the lengths; for all subjects, a text has them. Only the log reports a Look.
+	// Look sets how full the queues of quiet subjects are. For one subject, args with the queues' names have the
+	// lengths; for all subjects of a resource, a text has the levels. Only the log reports a Look.
 	Look Op = "look"
 	// Send and Recv move one token into and out of the queue of the subject. The two sides of a channel report them
 	// without a common lock, so the log may have a Recv before its Send: a channel holds max(0, sends-receives) tokens,
@@ -80,8 +80,8 @@ const (
 // Info declares a point.
 //
 // A wait is a pair: it begins at a point with Waits, and ends when one of the points in Until is reported for the same
-// subject. A wait for a key or a version ends with a record of the same one. At a channel, a goroutine first tries
-// without waiting, and reports a wait only if that fails, so a channel with room costs nothing.
+// subject and, if several goroutines may wait, for the same key, version or event. At a channel, a goroutine first
+// tries without waiting, and reports a wait only if that fails, so a channel with room costs nothing.
 type Info struct {
 	Name    string  `json:"name"`    // the name of the Go constant
 	Station Station `json:"station"` // the place on the path
@@ -101,7 +101,7 @@ type Info struct {
 	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine
 	Passes  string `json:"-"`                 // another reason why the gate never holds a goroutine here; "": none
 	Anomaly bool   `json:"anomaly,omitempty"` // the page draws each such record singly
-	Routine bool   `json:"-"`                 // reported for every event at every watcher: a quiet lane leaves it out
+	Routine bool   `json:"-"`                 // reported for each event at each watcher: not in the log of a quiet lane
 	Fact    string `json:"fact"`              // the fact that holds at this moment
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
 	// object} becomes 1 object or 2 objects. Without an agent, the page omits [ by {agent}].
@@ -173,8 +173,8 @@ func Points() []Point {
 	return all
 }
 
-// blanks match the places that [Info].Says leaves for values: a name and, after it, the noun that the number counts.
-// parts match the parts of a sentence that are left out if a blank in them stays empty.
+// blanks matches the places that [Info].Says leaves for values: a name and, after it, possibly a noun to be counted.
+// parts matches the parts of a sentence that are left out if a blank in them stays empty.
 var (
 	blanks = regexp.MustCompile(`\{(\w+)( [\w ]+)?\}`)
 	parts  = regexp.MustCompile(`\[([^\]]*)\]`)
@@ -269,11 +269,11 @@ func (r *Record) Anomaly() bool {
 	return r.Point.Info().Anomaly
 }
 
-// gone is the HTTP status for a list at a version that history no longer holds.
+// gone is the HTTP status for a list or a watch from a version that history no longer holds.
 const gone = 410
 
-// ObjectKey returns the "namespace/name" that the client half uses for an object, given the key of either half:
-// "/registry/pods/default/a" and "default/a" both give "default/a". Keys of services have one more folder.
+// ObjectKey returns the "namespace/name" or "name" that the client half uses for an object, given the key of either
+// half: "/registry/pods/default/a" and "default/a" both give "default/a". etcd's keys of services have one more folder.
 func ObjectKey(key string) string {
 	rest, ok := strings.CutPrefix(key, "/")
 	if !ok {

@@ -19,13 +19,13 @@ const (
 type Lengths func() (input, result, capacity int)
 
 // lane is one of many subjects that are alike, such as a watcher. The log has every moment of a loud lane. It leaves
-// out the routine moments of a quiet lane: with a thousand watchers, one event would make three thousand records, more
-// than a viewer can follow. It always has the other moments: beginning and end, waits with their ends, anomalies. One
-// record holds the lengths of all quiet lanes.
+// out the routine moments of a quiet lane: with a thousand watchers, one event would make up to six thousand records,
+// more than a viewer can follow. It always has the other moments: beginning and end, waits with their ends, anomalies.
+// One record has the levels of all quiet lanes of a resource.
 //
 //	loud    … InputSent  InputReceived  ResultSent
-//	quiet   … InputBlocked  InputSent                 a wait, and its end
-//	all     … CrowdLookedAt                           once a second
+//	quiet   … ResultBlocked  ResultSent               a wait, and its end
+//	all     … CrowdLookedAt                           once a second, if a level has changed
 //	loud    … WatcherLookedAt 10 10  InputReceived    a viewer looks at it from here on
 type lane struct {
 	// Set by [Probe.Lane], never changed.
@@ -50,9 +50,9 @@ type lanes struct {
 	told   map[string]string  // by resource, the text of the last CrowdLookedAt; "" if the lanes have changed since
 }
 
-// LimitLoud makes lanes quiet, except three kinds: the n oldest open lanes of each resource, the lanes of clients whose
-// user agents own accepts, and the n lanes at which viewers have looked last ([Log.Look]). While a gate is closed, all
-// are loud. Call it before there are lanes; without it, or with n 0, all are loud.
+// LimitLoud makes lanes quiet, except the n oldest open lanes of each resource, the lanes of clients for which
+// own(user agent) is true, and the n lanes at which viewers have looked ([Log.Look]), or for which the dispatcher has
+// waited, last. Call it before there are lanes. All are loud while a gate is closed, without a call, or if n is 0.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 }
 
 // Lane returns a probe for one of many subjects, which may be quiet; nil for a nil p. The lane is open from a point
-// with Op Open to one with Op Close. Meanwhile the log calls lengths from any goroutine, so lengths must take no lock.
+// with Op Open to one with Op Close. Meanwhile the log calls lengths under its own lock, so lengths must take no lock.
 func (p *Probe) Lane(id string, lengths Lengths) *Probe {
 	subject := p.Subject(id)
 	if subject == nil {
@@ -154,8 +154,8 @@ func (a *lanes) lookLocked(ln *lane) {
 	ln.wakeLocked()
 }
 
-// LookAtCrowd makes each lane loud or quiet as the limits require. For each resource it reports the lengths of the
-// quiet lanes, if they have changed. The program calls it every second.
+// LookAtCrowd makes each lane loud or quiet as the limits require. For each resource it reports how full the quiet
+// lanes are, if that has changed. The program calls it every second.
 func (l *Log) LookAtCrowd() {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // Record is one moment in the log. Records are values and never change. In JSON, points are names, so that a recording
-// survives a change of the table, and resource versions are text, as on every wire here.
+// survives a change of the table, and resource versions are strings, as in Kubernetes.
 type Record struct {
 	Seq      uint64        `json:"seq"` // 1, 2, 3, … without gaps
 	Time     time.Duration `json:"t"`   // the time since the log was made, on the log's clock
@@ -27,7 +27,7 @@ type Record struct {
 	Texts Texts  `json:"texts,omitempty"` // hostile input: escape before showing
 }
 
-// DefaultLogSize is the number of records that a log keeps: about ten seconds at five thousand records a second.
+// DefaultLogSize is the usual number of records that a log keeps: thirteen seconds at five thousand records a second.
 const DefaultLogSize = 1 << 16
 
 // Log is the append-only, bounded log of moments. It keeps the newest records, and gives each a sequence number, by
@@ -92,8 +92,8 @@ func (l *Log) slotLocked(place uint64) *Record {
 	return &(*block)[place%blockSize]
 }
 
-// put appends a record and returns its number. t is the time at which the reporter read the clock; put raises t to the
-// previous record's time if t is earlier. put shortens the key; the caller has shortened the texts.
+// put appends a record and returns its number. t is the time of the moment; put raises t to the previous record's time
+// if t is earlier. put shortens the key; the caller has shortened the texts.
 func (l *Log) put(t time.Duration, point Point, resource, subject, typ string, texts Texts, key string,
 	rv uint64, args []int) uint64 {
 	r, seq, t := l.next(t)
@@ -177,8 +177,8 @@ func (l *Log) oldestLocked() uint64 {
 
 // Since appends to dst the records in (seq, newest], at most max of them, oldest first, and returns the extended slice,
 // which the caller owns. ok is false, and nothing is appended, if the log no longer holds seq+1: the caller has to
-// begin again from a snapshot, as a watcher does after 410 Gone. ok is also false for a seq after the newest record,
-// which must come from another log.
+// begin again from a snapshot, as a watcher does after 410 Gone. ok is also false if seq is beyond the newest record,
+// because such a seq must come from another log.
 func (l *Log) Since(dst []Record, seq uint64, max int) (records []Record, ok bool) {
 	before := len(dst)
 	for {

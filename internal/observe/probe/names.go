@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxNames is the maximum number of watchers with a name, including closed ones. The oldest names are dropped.
+// maxNames is the maximum number of watchers with a name, including closed ones. The least recently used are dropped.
 const maxNames = 8192
 
 // Names holds the names of the watchers' clients. All methods are safe for concurrent use.

@@ -7,7 +7,7 @@
 //
 // points.go declares each moment once: its station, the fact that is true then, and the sentence that the page shows.
 // The constants and their docs are generated from that table, so an editor shows the fact at every report. Exactly one
-// line of the program reports each [Point]. Package fold and viz/log/fold.js apply points to the picture.
+// line of the program reports each [Point]. Package fold and viz/log/fold.js apply its records to the picture.
 //
 // # Concurrency
 //
@@ -71,7 +71,7 @@ func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	}
 }
 
-// Event is At for a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, in a FIFO, a delta's type.
+// Event is At for a typed event: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or, in a FIFO or a store, a delta's type.
 func (p *Probe) Event(point Point, typ, key string, rv uint64, args ...int) {
 	if p != nil {
 		p.report(point, typ, "", key, rv, args)
@@ -98,7 +98,7 @@ func (p *Probe) Texts(point Point, texts []string, key string, rv uint64, args .
 // The limits on strings that a client chose. The log copies a longer string up to its limit, so that the rest can be
 // freed: a request line may have a megabyte, and the log holds 65,536 records.
 const (
-	// MaxText is the maximum number of runes of a text in the log. The page shows no more.
+	// MaxText is the maximum number of runes of a text in the log, except the text of a [CrowdLookedAt].
 	MaxText = 240
 	// MaxKey is the maximum number of bytes of a key in the log. A namespace has at most 63 bytes and a name 253, so no
 	// stored object has a longer key, and cutting never makes two objects one.

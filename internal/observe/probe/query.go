@@ -16,7 +16,7 @@ type Query struct {
 	Type     string  `json:"type,omitempty"`
 	Key      string  `json:"key,omitempty"` // in the form of either half
 	RV       uint64  `json:"rv,omitempty,string"`
-	// Fields are numbers and texts by name. If a record lacks one of them, it counts as "".
+	// Fields are patterns for numbers and texts, by name. A number or text that a record lacks counts as "".
 	Fields map[Field]string `json:"fields,omitempty"`
 }
 

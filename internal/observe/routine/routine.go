@@ -18,7 +18,7 @@ import (
 
 // Group is a set of goroutines that one owner started and will wait for. The zero value is ready.
 //
-// Go must not be called once Wait may have seen the group empty, the same rule as for sync.WaitGroup.
+// Go must not be called after Wait may have seen the group empty: [sync.WaitGroup] has the same rule.
 type Group struct {
 	wg sync.WaitGroup
 }
