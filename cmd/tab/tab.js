@@ -1,10 +1,10 @@
-// This script loads the machine into a Worker, sends it the page's requests, and then shows the machine's own page.
+// This script runs the machine in a Worker, carries a page's requests to it, and fetches the machine's own page.
 
 (() => {
   const room = 16 << 10; // the maximum bytes of a response in transit or unread
   const bodiless = [204, 205, 304];
 
-  // newWire returns a wire (viz/lib/api.js) over a Worker. Bytes that the page does not read wait in the machine.
+  // newWire returns a wire (viz/lib/api.js) over a Worker. Bytes for which the page has no room wait in the machine.
   function newWire(worker) {
     const open = new Map(); // maps an exchange's number to functions, one for each kind of message
     let last = 0;
@@ -14,7 +14,7 @@
       const id = ++last;
       const post = (message) => worker.postMessage({ id, ...message });
       return new Promise((answer, refuse) => {
-        let reader = null; // reads the answer's body
+        let reader = null; // the controller of the answer's body
         let coming = 0; // bytes for which the page granted room, and which have not arrived
         const end = (reason) => {
           open.delete(id);
@@ -54,8 +54,8 @@
     return { request };
   }
 
-  // load sends the machine as gzip to the Worker, piece by piece, and null after the last one. A web server has the
-  // machine as one file; a page opened from a folder may load only scripts.
+  // load sends the machine as gzip to the Worker, piece by piece, and null after the last piece. A web server has the
+  // machine as one file. A page opened from a folder may load only scripts, so there each piece is in a script.
   async function load(worker, { root, bytes, size, parts, say }) {
     let loaded = 0;
     const took = (piece) => {
@@ -75,7 +75,7 @@
     say(size, "The machine is starting.");
   }
 
-  // listwatchRun runs the machine and returns when its page has appeared. site has {root, bytes, size, parts, say}.
+  // listwatchRun starts the machine and returns the HTML of its page. site has {root, bytes, size, parts, say}.
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));

@@ -57,7 +57,7 @@ class MiniStage {
     this.tell();
   }
 
-  // tell writes the frame's address (figure.js): a page opened from disk may access nothing else of a frame.
+  // tell writes the moment into the frame's address (figure.js): a page opened from disk may not call into a frame.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];
@@ -99,8 +99,8 @@ class MiniStage {
   /** @param {number} n */
   lineOf(n) { return this.reading.find(({ at }) => at === n)?.line; }
 
-  // scrolled chooses the step of the last reporting line above the window's middle, or 0 while the answer is shut. In
-  // the first try, or with lines of fewer than two steps, the step follows from the share of the text that was read.
+  // scrolled chooses the step of the last line above the window's middle that has one, or step 0 until the reader opens
+  // or passes the answer. In the first try, or if the lines have fewer than two steps, the share of text read decides.
   scrolled() {
     if (performance.now() < this.held || !this.wide.matches) return;
     const { tried, reading, steps, mini, answer } = this;

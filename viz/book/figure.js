@@ -1,4 +1,4 @@
-// Figure: the stage as a chapter's mini-stage. The chapter writes the moment into the page's address.
+// Figure: the stage as a chapter's mini-stage. The chapter writes the moment into this page's address.
 
 import { $, mark, parts, when } from "../dom/dom.js";
 

@@ -74,7 +74,7 @@ export class Index {
     }
   }
 
-  // wanted returns the distinct stems of a query's significant words, or of all words. The last stem may be completed.
+  // wanted returns the distinct stems of a query's significant words or, if none is, of all. It may complete the last.
   /** @param {string} query */
   wanted(query) {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));

@@ -50,7 +50,7 @@ export class Console {
     this.running(true);
     try {
       for await (const said of lines("/viz/console", { request }, own.signal)) {
-        if (own !== this.open) return; // a newer request was sent
+        if (own !== this.open) return; // a newer request was sent, or the viewer ended this one
         this.hear(said);
       }
     } catch (problem) {

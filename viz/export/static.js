@@ -1,6 +1,6 @@
 "use strict";
 // The data of pages without a program. This script runs before all other deferred ones. Recorded answers are scripts
-// beside the page, since a page opened from disk may load nothing else. Each calls listwatchFile(name, gzip as base64).
+// beside it, because a page opened from disk may fetch no data. Each calls listwatchFile(name, gzip as base64).
 
 {
   /**
@@ -82,7 +82,7 @@
   /** @param {string} selector */
   const all = (selector) => [...document.querySelectorAll(selector)].map((el) => /** @type {HTMLElement} */ (el));
 
-  // tell shows a sentence in the banner, once the page has one.
+  // tell shows a sentence in the banner as soon as the page has a banner.
   /** @param {string} text @returns {unknown} */
   const tell = (text) => (globalThis.listwatch ? globalThis.listwatch.stage.banner.notice(text)
     : setTimeout(tell, 100, text));

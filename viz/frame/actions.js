@@ -40,7 +40,7 @@ export class Actions {
     if (!(await player.stepTo(direction, follow.has() ? hop : () => true))) tell("no other hop is near");
   }
 
-  // toggleFollow follows an object, or stops following it. Without a key, it stops, or follows the newest object.
+  // toggleFollow follows an object, or stops following it. Without a key, it stops, or follows the last object changed.
   toggleFollow(key = this.stage.follow.has() ? "" : objectKey(this.stage.scene.store.at(-1)?.key ?? "")) {
     const { follow, tell } = this.stage;
     follow.set(follow.key === key ? "" : key);

@@ -7,7 +7,7 @@ import { $, address, parts, put, say, when } from "../dom/dom.js";
  * @typedef {object} Stage
  * @property {page.Player} player
  * @property {page.Scene} scene
- * @property {() => string} resource on stage
+ * @property {() => string} resource the resource on stage
  * @property {(name: string) => void} setResource
  * @property {() => void} restyle
  */

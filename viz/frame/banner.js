@@ -1,4 +1,4 @@
-// The banner: messages about the page itself. A message about the connection comes before all others.
+// The banner: messages about the page itself. The program's end comes first, then a lost connection, then all others.
 
 import { $, mark, part, say, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";

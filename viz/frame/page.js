@@ -42,7 +42,7 @@ import { Status } from "./status.js";
 import { Visit } from "./visit.js";
 
 const soon = 600; // records searched for the next ways, after the cursor
-const recently = 40; // records loaded before the first picture
+const recently = 40; // records loaded for the table when the page begins
 const ledHere = 200; // records searched for tokens at rest, before the cursor
 
 const { dataset } = document.body;
@@ -75,7 +75,7 @@ const running = () => on.source !== null; // whether a program is on stage
 const drawn = () => !frames.dirty; // whether the screen shows the state at the cursor
 /** @param {{ resource?: string }} r */
 const here = (r) => (r.resource ?? "") === on.resource || (r.resource ?? "") === "";
-// called returns the name of a record's subject on stage; says returns the record's sentence.
+// called returns the stage's name for a record's subject; says returns the record's sentence.
 /** @param {{ resource?: string, subject?: string }} r */
 const called = (r) => {
   const name = player.tape.called(r);
@@ -84,7 +84,7 @@ const called = (r) => {
 };
 /** @param {probe.Record} r */
 const says = (r) => sentence(infos.get(r.point), r, called(r)).replace(/^your/, "Your");
-// said returns a record's short sentence, with its subject's name on stage, or "" if the record is not loaded.
+// said returns a record's short sentence, with the stage's name for its subject, or "" if the record is not loaded.
 const said = (/** @type {number} */ seq) => {
   const r = player.tape.get(seq);
   const info = infos.get(r?.point ?? "");
@@ -112,7 +112,7 @@ const player = new Player(fold, {
   own, motion: planner, resource, applied, jumped, grounded: stand, froze, trouble,
 }, new Tape(fold, null), newState());
 
-// ---- the parts, in the order in which they are called
+// ---- the parts; the array parts has them in the order in which they are called
 
 /** @type {(words: string) => void} */
 const tell = (words) => controls.tell(words);
@@ -204,7 +204,7 @@ async function begin(answer) {
   if (!line) return;
   player.oldest = line.oldest;
   timeline.index(line);
-  // The table begins with the records before the first picture, because the next one may be a long time away.
+  // The table begins with the records before the first picture, because the next record may come much later.
   const [from, to] = [Math.max(player.oldest + 1, player.cursor - recently), player.cursor + 1];
   await player.tape.load(from, to).catch(() => {});
   if (!player.moved) table.jumped();
@@ -287,9 +287,10 @@ function jumped() {
   if (player.mode === "frozen" && !froze()) sentenceBar.begins(player.cursor);
 }
 
-// froze shows the record at the cursor as the last one that landed, and reports whether that record is loaded.
+// froze shows a record as the last one that landed, and reports whether that record is loaded. While a change of the
+// viewer's is on its way, it is the change's last record, otherwise the record at the cursor.
 function froze() {
-  const { tape, cursor } = player; // while a change of the viewer's travels, its record
+  const { tape, cursor } = player;
   const r = (own.first && tape.between(cursor - soon, cursor + 1).findLast((e) => own.its(e))) ?? tape.get(cursor);
   if (r) landed(r, performance.now());
   return Boolean(r);

@@ -15,8 +15,8 @@ import { Tape } from "../log/tape.js";
  * @property {import("../log/fold.js").Fold} fold
  * @property {() => { log: string, recording: string }} shown the names, in links, of the log or recording on stage
  * @property {() => boolean} program whether a program is on stage
- * @property {() => (() => void) | undefined} figure in a chapter, the function to call once the recording is on stage
- * @property {() => void} again lets the newest change travel once more
+ * @property {() => (() => void) | undefined} figure in a chapter, the function to call when the recording is on stage
+ * @property {() => void} again replays the newest creation, in the first view
  * @property {(text: string, calm?: boolean) => void} notice
  * @property {(words: string) => void} tell shows words for a moment
  * @property {(problem: unknown) => void} trouble
@@ -37,7 +37,7 @@ export class Visit {
 
   begin() { this.returned?.(); }
 
-  // arrive goes to the moment in the address, to the beginning of a recording, or else to the newest creation.
+  // arrive goes to the moment in the address, or to a recording's beginning, or, in the first view, to a creation.
   /** @param {boolean} recorded */
   async arrive(recorded) {
     const { player, again } = this.stage;

@@ -9,7 +9,7 @@ import { $, parts, say } from "../dom/dom.js";
  * @property {(r: { resource?: string }) => boolean} here
  */
 
-const recent = 2000; // records searched for the newest change
+const recent = 2000; // records searched for the newest creation
 const root = document.documentElement;
 
 export class Welcome {

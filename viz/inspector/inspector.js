@@ -138,7 +138,7 @@ export class Inspector {
     box.replaceChildren(...(made.length > 0 ? made : [make("p", {}, none)]));
   }
 
-  // landed turns an open code leaf to the place that reported a record, and lights the line.
+  // landed turns an open code leaf to the station of a record, and lights the line that reported the record.
   /** @param {probe.Record} r */
   landed({ point, subject }) {
     if (!this.open || this.tab !== "code") return;

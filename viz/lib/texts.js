@@ -3,14 +3,14 @@
 /** @param {number} n @param {string} noun */
 export const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
-// cut shortens a text that a client chose to n characters.
+// cut shortens a text, which a client may have chosen, to at most n characters.
 /** @param {string | undefined} text @param {number} n */
 export function cut(text, n) {
   const all = Array.from(text ?? "");
   return all.length <= n ? all.join("") : all.slice(0, n - 1).join("") + "…";
 }
 
-// squeeze shortens a name to n characters by cutting out its middle, because names differ at their ends.
+// squeeze shortens a name to at most n characters by cutting out its middle, because names differ at their ends.
 /** @param {string} name @param {number} n */
 export function squeeze(name, n) {
   const all = Array.from(name);
@@ -40,7 +40,7 @@ export function milliseconds(ns) {
 export const times = (speed) =>
   speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 
-// marks returns round times between two times: at most eight in up to eight hours, or else hours, at most 200.
+// marks returns round times from one time to another: at most eight in up to eight hours, or else hours, at most 200.
 /** @param {number} from @param {number} to */
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];

@@ -1,4 +1,4 @@
-// The feed: a list, then a watch from there, and a new list when the watch reports `gone`. A tab has at most one
+// The feed: a list, then a watch that continues it, and a new list when the watch reports `gone`. A tab has at most one
 // stream, or none if it is hidden and holds no world: a browser opens only six connections to an origin.
 
 import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
@@ -24,8 +24,8 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
 const silence = 3000; // ms; after a longer silence the server has stopped, because it sends a bookmark every second
 const pause = 500; // ms until the retry after a failure
 
-// A Feed calls on.coalesced(message) if the server has summed up records, and on.world(status) if the world is held or
-// its clock has moved. on.follows() returns the query for records that are never summed up.
+// A Feed calls on.coalesced(message) if the server has summed up records, and on.world(status) if there is news of the
+// world. on.follows() returns the query for records that are never summed up.
 export class Feed {
   /** @param {Hearer} on */
   constructor(on) {
@@ -44,7 +44,7 @@ export class Feed {
     this.read();
   }
 
-  // read runs until it is called again or the feed ends. It resumes a broken stream; after a refusal, it lists again.
+  // read resumes the stream or, at first and after a refusal, begins with a list. If the stream breaks, it runs again.
   async read() {
     this.end();
     const mine = (this.source = new AbortController());

@@ -8,9 +8,9 @@
  * @typedef {(Shape | number)[]} ShapeList
  */
 
-const maxTokens = 32; // of a queue; a pipe draws no more slots
-const maxCells = 128; // of the ring, which draws no more
-const maxRows = 24; // of a shelf
+const maxTokens = 32; // in a queue; a pipe draws no more slots
+const maxCells = 128; // in the ring, which draws no more
+const maxRows = 24; // on a shelf
 const maxText = 240; // code points of any text a client may have chosen
 const maxQuoted = 4096; // characters of a text in a picture that the page did not make
 
@@ -52,7 +52,7 @@ export const isVersion = (rv) => typeof rv === "string" && /^\d{1,20}$/.test(rv)
 /** @type {{ [kind: string]: (value: unknown) => boolean }} */
 const kinds = {
   text: (value) => typeof value === "string" && value.length <= maxQuoted, number: Number.isSafeInteger,
-  count: isCount, version: isVersion, some: isCount, // some may be missing
+  count: isCount, version: isVersion, some: isCount, // a value of the kind "some" may be missing
 };
 
 /** @param {unknown} holds @param {string} [problem] @returns {asserts holds} */

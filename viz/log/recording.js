@@ -26,8 +26,8 @@ export const maxResources = 512; // in the picture (internal/observe/fold/state.
 export const maxParts = 50_000; // subjects, stores and waits
 const together = 512; // records folded at once
 
-// readRecording reads a recording onto an empty tape, with occasional pictures. It returns state, the picture after the
-// last record, and first, the number before the first record. The error names the fault in the file.
+// readRecording reads a recording onto an empty tape, with occasional pictures. Its results include state, the picture
+// after the last record, and first, the number before the first record. The error names the fault in the file.
 /** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();

@@ -1,5 +1,5 @@
-// The tape: the records and pictures in the page's memory. The picture at a cursor is the newest picture kept at or
-// before it, folded on with the records from there.
+// The tape: the records and pictures in the page's memory. The picture at a cursor is the newest one kept at or before
+// the cursor, folded on with the records in between.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";
@@ -27,7 +27,7 @@ const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the minimum number of records between two pictures
 
-// A Tape begins empty. Without a source, put brings every record. With one, a tape keeps few more than the source.
+// A Tape begins empty. Without a source, put brings every record. With one, a tape keeps at most `spare` records more.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {
@@ -62,7 +62,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture, unless the same or, without always, a slightly older one is stored. It copies unless given.
+  // keep stores a picture (a copy, unless given) if neither it nor, without always, a slightly older one is stored.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

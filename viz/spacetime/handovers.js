@@ -33,8 +33,8 @@ const again = {
 /** @param {{ key?: string, rv?: string }} r */
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-// trace folds records onto the state before them, which it may change. It returns a column for each record that here
-// accepts, in log order, their lines from top to bottom, and arrows. With delta, a FIFO hands over by object.
+// trace folds records onto the state before them, which it may change. It returns a column for each record on stage
+// (here), in log order, their lines from top to bottom, and arrows. With delta, a FIFO hands over by object.
 /**
  * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
  * @param {(r: { resource?: string }) => boolean} here
@@ -81,7 +81,7 @@ function seers({ point, subject = "" }, res) {
   return point === "FrameWritten" ? namesOf(res.subjects[subject]) : [point === "TxnCommitted" ? "" : subject];
 }
 
-// countersOf returns the counts of items put in and taken out of every queue that a record may move.
+// countersOf returns the counts of items put into and taken out of each queue that a record may change.
 /** @param {fold.Resource | undefined} res @param {probe.Record} r @returns {Counters} */
 const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
   .filter(([subject, { kind }]) => subject === (r.subject ?? "") || kind === "watchchan")

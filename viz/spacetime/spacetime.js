@@ -1,5 +1,4 @@
-// The space-time view: a line for every goroutine, time from left to right, a column for each record, and an arrow for
-// each hand-over (handovers.js).
+// The space-time view: a line for each goroutine, a column for each record, an arrow for each hand-over (handovers.js).
 
 import { $, asking, mark, part, put, say, svg, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";
@@ -24,7 +23,7 @@ import { trace } from "./handovers.js";
 const looked = 800; // records searched for those of the resource
 const period = 300; // ms between two drawings while time runs
 const room = 80; // columns
-/** @type {{ left: number, right: number, top: number, bottom: number }} of the stage's units (layout.go) */
+/** @type {{ left: number, right: number, top: number, bottom: number }} in units of the stage (layout.go) */
 const area = JSON.parse($("#spacetime").dataset.area ?? "");
 const pitches = [16, 30]; // the minimum and the maximum distance of two lines, in units
 
@@ -66,7 +65,7 @@ export class Spacetime {
     else this.renew(now, mode === "frozen" ? 0 : period);
   }
 
-  // build draws up to room records of the resource on stage, the last ones before the cursor, without a gap.
+  // build draws the last records of the resource on stage up to the cursor, without a gap, at most 80 (room).
   async build() {
     const { player, fold, here } = this.stage;
     const { tape, cursor, oldest, mode } = player;

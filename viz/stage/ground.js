@@ -61,8 +61,8 @@ export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"])
 const chip = 15; // units an entry takes while the pipe has room
 const thinnest = 3;
 
-// drawnOf returns the number of drawn entries of a queue without slots. stepOf returns the units that each takes of the
-// pipe: a chip, or less once the pipe is full, so that more entries never make a shorter bar.
+// drawnOf returns the number of drawn entries of a queue without slots. stepOf returns the units that an entry takes in
+// the pipe: a slot or, without slots, a chip or as much as fits, so that more entries never make a shorter bar.
 /** @param {{ W: number }} pipe @param {number} len */
 export const drawnOf = ({ W }, len) => Math.min(len, Math.floor(W / thinnest));
 /** @param {{ W: number }} pipe @param {number} len @param {number} slots */

@@ -34,8 +34,8 @@ export function made(name) {
   return /** @type {HTMLElement} */ (part(content, "g").cloneNode(true));
 }
 
-// lanes keeps, in the container of a kind, a group for each drawn lane and each of the first most lanes, and returns
-// the lanes. In a crowd only some watchers have groups; the others are dots (crowd.js).
+// lanes keeps, in the container of a kind, a group for each lane that is drawn or is among the first 32 (most), and
+// returns these lanes. In a crowd only some watchers have groups; the others are only dots (crowd.js).
 /** @param {Scene} scene @param {Kind} kind */
 function lanes(scene, kind) {
   const [station, attribute] = kinds[kind];

@@ -15,7 +15,7 @@ import { near } from "./plan.js";
  * @typedef {import("./paint.js").Painting} Painting
  * @typedef {import("./plan.js").Move} Move
  * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean, hop?: boolean }} Trail a way taken
- * @typedef {Move & { done: number, of?: Move }} Next the way that a resting token takes next
+ * @typedef {Move & { done: number, of?: Move }} Next the way to a token's next place
  * @typedef {object} Own
  * @property {unknown} first the viewer's change on its way
  * @property {(m: { change: string, seq: number }) => boolean} leads
@@ -31,9 +31,9 @@ import { near } from "./plan.js";
 
 const trailLasts = 380; // ms
 const hopLasts = 160; // ms of a hop drawn during a stream
-const half = 14; // units; half the width of a token without a name
-const stays = 250; // ms that a sentence stays; the next hop of the viewer's own change replaces it at once
-const lingers = 1500; // ms that a sentence stays if no other follows
+const half = 14; // units from a queue to the middle of a token that waits before it
+const stays = 250; // the minimum ms between two sentences about one change, except one of the viewer's
+const lingers = 1500; // ms that a sentence stays after its hop if no other follows
 
 export class Motion {
   /**
@@ -50,9 +50,9 @@ export class Motion {
     this.flow = new Flow(planner);
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     /** @type {Trail[]} */
-    this.trails = []; // plans that landed moments ago, and the single tokens of a stream
+    this.trails = []; // the ways of plans that landed moments ago, and of single tokens in a stream
     /** @type {Next[]} */
-    this.nexts = []; // the dotted ways of resting tokens
+    this.nexts = []; // the dotted ways
     /** @type {Said | null} */
     this.caption = null; // the sentence on stage
     this.painted = false; // whether the previous frame drew anything
@@ -258,7 +258,7 @@ export class Motion {
     const { watchers, listeners } = scene.places;
     const laneOf = (/** @type {string} */ id) => watchers.lanes.get(id) ?? listeners.lanes.get(id);
     const hero = scene.plain && all.find((m) => !((laneOf(m.owner)?.index ?? 0) > 0));
-    // A token that has left result has no name: it would cover the flag of a story's client.
+    // A token that has left the channel result has no name: a name would cover the flag of a story's client.
     const flagged = (/** @type {Move} */ m) => !stood && m.point === "ResultReceived"
       && scene.story?.members.some(({ subject }) => subject === m.owner);
     return (/** @type {Move} */ m) => split(m) || flagged(m) || (scene.plain && m !== hero);

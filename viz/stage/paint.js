@@ -96,7 +96,7 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds the place near a way where a sentence covers the fewest texts and queues (taken) and tokens (stand).
+  // settle finds a place near a way where a sentence covers least of the way, tokens (stand), texts and queues (taken).
   /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
   settle(words, way, stand, taken) {
     const { view } = this.scene;

@@ -21,7 +21,7 @@ import { heldIn } from "./pipe.js";
  * @property {number} newest
  * @property {string | undefined} mode
  * @property {number} pace
- * @property {number} behind ms between the playhead and the live edge
+ * @property {number} behind the player's lag, in ms
  * @property {{ key: string, rv: string, state: string, ms: number, hops: number } | null} own the viewer's change
  *   on its way, or the last one
  * @property {{ seq: number, text: string }} banner the sentence below the stage
@@ -30,7 +30,7 @@ import { heldIn } from "./pipe.js";
  * @property {{ name: string, owner: string, len: number, cap: number, slotted: boolean, tokens: Token[] }[]} queues
  * @property {{ station: string, owner: string, n: number, rows: Token[], more: number }[]} shelves
  * @property {ReturnType<page.Planner["travelling"]>} moving
- * @property {(Token & { owner: string, point: string, in: string })[]} ahead the next places of the resting tokens
+ * @property {(Token & { owner: string, point: string, in: string })[]} ahead the next places of tokens
  * @property {Drawn[]} drawn
  * @property {number} pile changes without a record at or before the cursor
  * @property {number} level 0, or 3: a stream

@@ -144,7 +144,7 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   const { names } = scene.story ?? {};
   const n = slots ? Math.min(len, slots) : drawnOf(g, len);
   const step = stepOf(g, len, slots);
-  // after a gap in the log, only the number of the tokens is known
+  // only the number is known of tokens from before a gap in the log, and of all but the newest 32
   const tokens = [...Array.from({ length: Math.max(0, n - known.length) }, () => unknown), ...known.slice(-n || n)];
   el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, leftward.has(name), step) }));
   showHeld(scene, el, Math.min(g.H - 1, step * 1.25), Math.min(g.H - 1, Math.max(8, step * 1.25)));

@@ -8,7 +8,7 @@ import { agentOf, opened } from "../log/fold.js";
  * @typedef {{ lanes: Map<string, Lane>, hidden: number }} Group
  * @typedef {"watchers" | "listeners" | "handlers" | "workqueues"} Kind
  * @typedef {{ [kind in Kind]: Group } & { informer: string, serving: Set<string>, n: number, crowd: Entry[] }} Places
- *   n: the open watchers; crowd: these and the closed ones, as they came
+ *   n: the number of open watchers; crowd: these and the closed ones, in the order in which they opened
  * @typedef {[id: string, subject: fold.Subject, place?: number]} Entry
  * @typedef {{ members: { subject: string }[] }} StoryView
  * @typedef {object} Scene
@@ -20,7 +20,7 @@ import { agentOf, opened } from "../log/fold.js";
  */
 
 /** @type {WeakMap<object, string>} */
-const names = new WeakMap(); // names by WireOpened's texts, cached because each frame needs up to a thousand
+const names = new WeakMap(); // names by WireOpened's texts, cached because each frame needs that of every watcher
 
 /** @param {fold.Subject} subject */
 export function nameOf({ texts: { WireOpened: said } }) {
@@ -107,7 +107,7 @@ function placed(scene, station, list, { height, room: most }, high = 0) {
 }
 
 // inOrder gives lanes a fixed order: the informer on stage (in a story, the client named informer), the viewer's own
-// clients, then the others by name, page-2 before page-10. A closed lane comes after the client's new one.
+// clients, then the others, each kind by name, page-2 before page-10. A closed lane comes after its client's new one.
 /** @param {Entry[]} list @param {Scene} scene */
 function inOrder(list, scene) {
   /** @param {string} name */
@@ -125,7 +125,7 @@ function inOrder(list, scene) {
 }
 
 // forward gives the cast of a story the first lanes, one for each member even if it has no watcher. If there are many
-// lanes, the subject that must be drawn gets the last one; the others keep their order.
+// lanes, the subject that must be drawn gets the last drawn one; the others keep their order.
 /** @param {Entry[]} list @param {Scene} scene @returns {Entry[]} */
 function forward(list, scene) {
   const cast = new Map((scene.story?.members ?? []).map(({ subject }, i) => [subject, i]));

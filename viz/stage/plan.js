@@ -112,8 +112,8 @@ export class Planner {
 
   // ---- called by routes.js
 
-  // go adds a copy's way. The first point counts only if the copy is new or in a queue. Unless fresh, go ignores a way
-  // to a point before the one that the copy has reached: the two sides of a channel may report in either order.
+  // go adds a copy's way. The first point counts only for a copy that comes from no station. Unless fresh, go ignores
+  // a way to a point before the one that the copy has reached: the two sides of a channel may report in either order.
   /** @param {string} copy @param {Point[]} path @param {Look} [look] */
   go(copy, path, look = {}) {
     if (!this.making) return;
@@ -162,7 +162,7 @@ export class Planner {
 
   // ---- hops
 
-  // plan returns the ways of records, oldest first, as one hop. res, the state before them, places tokens in queues.
+  // plan returns the ways of records, oldest first, as one hop. The state res places tokens in queues.
   /** @param {probe.Record[]} list @param {fold.Resource} [res] @returns {Plan} */
   plan(list, res) {
     const ours = list.filter(this.here);
@@ -249,7 +249,7 @@ export class Planner {
 
   // ---- positions
 
-  // under reports whether a copy of a change rests outside a queue, and so has yet to move on.
+  // under reports whether a change is under way: one of its copies rests at a station, and not in a queue.
   /** @param {string} change */
   under(change) { return [...this.tokens.values()].some((t) => t.change === change && !t.queue); }
 
@@ -289,7 +289,7 @@ export class Planner {
 
 export const near = 26; // units; a copy this near to its next place counts as arrived
 
-// splits reports whether way m starts as a copy of token t, where t rests.
+// splits reports whether way m begins where token t of its change rests, or leads from t's handler to the workqueue.
 /** @param {Move} t @param {Move} m */
 function splits(t, m) {
   const [x, y] = endOf(m.points[0]);

@@ -63,7 +63,7 @@ function showCells(scene, ring, now) {
   showVersions(scene, ring);
 }
 
-// showVersions writes the versions into the cells of a ring with few, along the radius if cells are narrow.
+// showVersions writes the versions into the cells of a ring with few cells, along the radius if they are narrow.
 /** @param {Scene} scene @param {fold.Ring} ring */
 function showVersions(scene, ring) {
   const cells = ring.capacity <= few ? ring.cells : [];

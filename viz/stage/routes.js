@@ -1,4 +1,4 @@
-// Routes: the way of a record's change, by the record's point. Records of other points do not travel.
+// Routes: the way of a record's change, by the record's point. Records of points without a route do not travel.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";
@@ -152,7 +152,7 @@ export class Router {
       && [...lanes.values()].some(({ shown, subject }) => shown && nameOf(subject) === agent);
   }
 
-  // asks returns the way of a client's request to the server, and the workqueue key that caused it.
+  // asks returns the way of a client's request to the server, and the workqueue key that caused it, if any.
   /** @param {string} agent @param {string} key @returns {[way: Point[], takes?: string]} */
   asks(agent, key) {
     const { turns: t, g, scene: { places: { watchers: { lanes } }, serving } } = this;
@@ -179,7 +179,7 @@ export class Router {
     return [...this.plan.tokens.values()].findLast((t) => t.copy.startsWith("ask|") && begins(t.key, key));
   }
 
-  // slideOff moves a request from the oldest slot into #ring-tray, because its version has left the ring.
+  // slideOff moves a 410 from the oldest slot into #ring-tray: the version that the client asked for has left the ring.
   /** @param {probe.Record} r */
   slideOff(r) {
     const { ring } = this.scene;
@@ -241,7 +241,7 @@ export const routes = {
     if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), s.toEtcd, { takes });
     else if (takes) s.plan.end(takes);
   },
-  // A write of an old version is refused at etcd's door, and waits outside for its answer.
+  // A write that names an old version is refused at etcd's door. The request waits outside for its answer.
   WriteRefused(s, r) {
     const { a, turns: t } = s;
     const asked = s.asked(r)?.copy ?? `ask|${r.seq}`;
@@ -326,7 +326,7 @@ export const routes = {
   },
   FIFOPopped(s, r) {
     if (!s.stored(r)) return;
-    s.leave("fifo", "indexer"); // a pop means that the last item is done
+    s.leave("fifo", "indexer"); // a pop means that the previous item is done
     s.go(inside(r), [s.cell(r, "fifo", 0), s.outlet("fifo"), s.turns["indexer-in"]]);
   },
   IndexerUpdated(s, r) {
@@ -335,7 +335,7 @@ export const routes = {
   Distributed(s, r) {
     if (s.drawn(r) && !((r.args?.[0] ?? 0) > 0)) s.plan.end(inside(r));
   },
-  // Distributed is reported once every listener has the notification, so the first AddReceived draws the way there.
+  // Distributed is reported after all hand-overs, so the first listener's record draws the way to the processor, too.
   AddReceived(s, r) {
     if (!s.spot("listeners", r, 0)) return;
     const [way, look] = s.handed(r);
@@ -351,7 +351,7 @@ export const routes = {
     const { X, W } = s.g.boxes.handler;
     const way = [s.spot("listeners", r, s.g.stops.handed), s.spot("listeners", r, s.g.stops.called)];
     const several = [...s.scene.places.listeners.lanes.values()].some(({ index, shown }) => shown && index > 0);
-    // The token stops below the only handler, or 10 beside the box of several: left, or right if tall.
+    // The token stops below the only handler, or 10 units beside the box of several: left, or right if tall.
     s.go(mine(r), [...way, several ? [s.scene.tall ? X + W + 10 : X - 10, to[1]] : [X + W / 2, to[1] + 28]],
       { colour: "delivered" });
   },
@@ -369,7 +369,7 @@ export const routes = {
   WorkDone: (s, r) => s.plan.end(work(r)),
   WatcherForced(s, r) {
     const { X, Y } = s.g.boxes.watcher;
-    // watchers without a lane share the place of the last
+    // watchers without a lane share the place of the last lane
     const from = s.spot("watchers", r, 0) ?? /** @type {Spot} */ ([X, Y + s.g.laneAxis]);
     s.go(`forced|${r.seq}`, [from, [X + s.g.guest.X, from[1]]], { ...alarm, label: "closed" });
   },

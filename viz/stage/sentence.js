@@ -117,7 +117,7 @@ export class SentenceBar {
     this.shine();
     const { told, reported, stage: { scene } } = this;
     const guest = told && guestOf(scene.places, told.subject); // the client's box at the end of its lane
-    // Lanes, rows and tokens that the sentence names get a frame. A client and a workqueue may have the same name.
+    // What the sentence names gets a frame. A client and a workqueue may share a name, so a lane's station counts, too.
     scene.named = told && !scene.story && !scene.plain ? changeOf(told) : "";
     const whose = [told?.subject, guest?.id];
     for (const lanes of Object.values(scene.lanes)) {

@@ -36,7 +36,7 @@ import { callOwn, shapeOf, shortKey } from "./tokens.js";
  * @property {boolean} [closed]
  * @property {boolean} [forced]
  * @typedef {{ id: string, cast?: scenario.Member[], versions?: string[], several?: boolean, pod?: string }} Story
- *   several: kinds
+ *   several: whether the beats are about several resources
  * @typedef {{ name: string, chips: { text: string, look: string, at: number }[] }} Pane a row of a comparison
  */
 
@@ -74,7 +74,7 @@ class Heard {
     /** @type {Set<string | undefined>} */
     this.sent = new Set(); // the versions sent to clients with a pin
     /** @type {Map<string, string>} */
-    this.dropped = new Map(); // the listeners that handed on a deletion, by pod
+    this.dropped = new Map(); // by pod: the listener whose handler was called for the pod's deletion
     /** @type {Set<string>} */
     this.gone = new Set(); // the selectors of watches refused with 410
     this.ended = false; // whether a server has ended
@@ -148,7 +148,7 @@ export class StoryView {
     this.panes = panesOf(this, res);
   }
 
-  // missing returns the pods that the informer's copy has dropped and, if the beat compares it, those that it lacks.
+  // missing returns the pods that the informer has dropped and, if the beat lights both stores, those that it lacks.
   /** @param {fold.Row[]} known */
   missing(known) {
     const { scene, now } = this;
@@ -196,8 +196,8 @@ export class StoryView {
     });
   }
 
-  // drawGhost shows another server, and the version up to which its ring has served a client: either the server from
-  // which the client came, or the one that has ended.
+  // drawGhost shows another server: the one where a client watched first, with the version that the client has from
+  // there, or the one that has ended.
   /** @param {Member | undefined} away */
   drawGhost(away) {
     const el = part(this.scene.root, ".ghost");
@@ -224,7 +224,7 @@ export class StoryView {
 /** @type {{ [point in probe.PointName]?: Hear }} */
 const hears = {
   WatcherAdded: opens, WireOpened: opens, WatcherRemoved: ends, FrameWritten: says,
-  ResultSent: (t, r, stream) => { // a watcher without a connection has the events in its result
+  ResultSent: (t, r, stream) => { // a watcher without a connection has the events in its channel result
     if (!stream?.wire) says(t, r, stream);
   },
   WatcherForced(t, r, stream) {
@@ -337,7 +337,7 @@ function asked(t, texts, status = 0) {
   return { asks: since ? `version ${since}` : "no version", gets: "" };
 }
 
-// streamOf returns the stream of the client that sent texts, or of a watcher without a connection.
+// streamOf returns the stream of a request with these texts, or of a watcher without a connection.
 /** @param {string} id @param {NonNullable<Texts>} texts @param {string} [rv] @returns {Stream} */
 function streamOf(id, texts, rv = "0") {
   const { agent = "", prefix, labels = "", fields = "", version } = texts;
@@ -411,7 +411,7 @@ function isSent(now, reflector, how) {
     || (now.said.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv))));
 }
 
-// wordOf returns a word for the state of a client's newest stream. The client may have moved to the server other.
+// wordOf returns a word for the state of a client's newest stream. A client without one may watch the server other.
 /**
  * @param {StoryView} t @param {Stream | undefined} now @param {boolean} open @param {string} how
  * @param {"" | { name: string, reflector: fold.Subject | undefined } | undefined} other

@@ -5,7 +5,7 @@
  * @typedef {{ point: probe.PointName, subject: string, n: number }} Count
  */
 
-// No viewer follows a single stripe, and with few cores the pipeline needs the CPU more than the drawing does.
+// The period is long, because no viewer follows a single stripe, and with few cores the pipeline needs the CPU more.
 export const flowPeriod = navigator.hardwareConcurrency > 2 ? 50 : 150; // ms between two drawings
 const stripe = 24; // units from one stripe to the next
 const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond; faster stripes would seem to run backwards

@@ -16,7 +16,7 @@
 /**
  * @template {Range} R
  * @typedef {object} Hands the actions of a beat player
- * @property {(i: number) => Promise<R>} range returns the records of the i-th beat
+ * @property {(i: number) => Promise<R>} range returns the place of the i-th beat in the log
  * @property {(range: R, ms: number) => Promise<boolean>} play moves the cursor along, and reports whether it got there
  * @property {(seq: number) => Promise<boolean> | boolean} seek moves it at once
  * @property {() => void} changed called after every change
@@ -38,7 +38,7 @@ export class BeatPlayer {
     /** @type {(number | undefined)[]} */
     this.guesses = []; // the viewer's guesses, by beat
     /** @type {R | null} */
-    this.range = null; // the records of the beat
+    this.range = null; // the beat's place in the log
     this.left = Infinity; // ms until the story goes on by itself
     this.ticket = 0; // the number of the newest action, which cancels earlier ones
   }

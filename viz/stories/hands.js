@@ -1,4 +1,4 @@
-// Hands: with a hand on the stage (stage.gripGlyph), a viewer turns the knob of that part. The hand is visible only
+// Hands: with a hand at a part of the stage (stage.gripGlyph), a viewer turns the part's knob. The hand is visible only
 // while the list of knobs offers the knob. A click, letting a slider go, Enter, or Space turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
@@ -23,7 +23,7 @@ export class Hands {
     /** @type {HTMLElement | null} */
     this.moved = null; // the hand that the viewer moves
     this.by = 0; // the number of values by which it is moved
-    this.from = NaN; // the distance from the middle at which its drag began
+    this.from = NaN; // the reach at which its drag began
     this.bind();
   }
 
@@ -81,7 +81,7 @@ export class Hands {
   }
 
   bind() {
-    // on calls act with the element that matches the selector which, for each event of a type on or inside it.
+    // on calls act for each event of a type on or inside an element that matches a selector (which).
     /**
      * @template {keyof HTMLElementEventMap} K
      * @param {K} type @param {string} which @param {(el: HTMLElement, event: HTMLElementEventMap[K]) => void} act

@@ -173,7 +173,7 @@ class Session {
 
   get current() { return this.owner.session === this; } // whether the story is still open
 
-  // range returns the place of a beat, and loads its records onto the stage.
+  // range returns the place of a beat, and turns the stage to the log or recording that has the beat's records.
   /** @param {number} i @returns {Promise<scenario.Range>} */
   async range(i) {
     const { owner, story, stage } = this;
@@ -252,7 +252,7 @@ class Session {
       mark(el, "reached", reached.some((each) => each === el.dataset.station));
     }
     stage.zoom.frameOn(story.beats[beat].look);
-    // The address names the beat, for links. At an address without a beat, the pipeline plays the story.
+    // The address names the beat, for links. Only at an address without a beat may the pipeline play the story.
     address({ story: story.id, beat: beat > 0 && beat + 1 });
   }
 

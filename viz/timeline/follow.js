@@ -4,7 +4,7 @@ import { queryOf } from "../lib/api.js";
 import { matches, parametersOf } from "../log/query.js";
 
 export class Follow {
-  /** @param {() => string} resource on stage @param {() => void} changed called when another object is followed */
+  /** @param {() => string} resource the resource on stage @param {() => void} changed called after each change */
   constructor(resource, changed) {
     this.resource = resource;
     this.changed = changed;

@@ -1,5 +1,5 @@
-// The viewer's own changes, by the page, its console and kubectl. A commit names the record of its request, which names
-// the agent. Own changes go first, one at a time, until the last handler of the client on stage returns.
+// The viewer's own changes, made by the page, its console and kubectl. A commit names the record of its request, which
+// names the agent. Own changes go first, one at a time, until the last handler of the client on stage returns.
 
 import { objectKey } from "../log/fold.js";
 import { like } from "../log/query.js";
@@ -40,7 +40,7 @@ export class Own {
   constructor(who) {
     this.who = who;
     /** @type {Map<string, string>} */
-    this.demos = new Map(); // objects whose last writer was the demo, not the viewer
+    this.demos = new Map(); // objects that the demo has written since the viewer last did
     this.clear();
   }
 
@@ -78,7 +78,7 @@ export class Own {
   /** @param {probe.Record} r */
   demo(r) { return this.demos.has(objectKey(r.key ?? "")); }
 
-  // note files a commit as the viewer's, the demo's, or another's of the same object. asked returns a request's record.
+  // note files a commit by the viewer, the demo, or another to the viewer's object. asked gets a request's record.
   /** @param {probe.Record} r @param {(seq: number) => probe.Record | undefined} asked */
   note(r, asked) {
     const { who, queue, demos } = this;

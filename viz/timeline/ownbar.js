@@ -52,7 +52,7 @@ export class OwnBar {
     const { player, scene, follow, planner, begins } = this.stage;
     const { own, own: { star, elsewhere } } = player;
     const { detail = "", story = "" } = document.body.dataset;
-    if (story && !this.story && follow.key === this.seen?.key) follow.clear(); // a story begins without the ring
+    if (story && !this.story && follow.key === this.seen?.key) follow.clear(); // no story follows the viewer's change
     this.story = story;
     put(document.body, "data-own", own.first ? "travels" : star ? "arrived" : null);
     const newest = elsewhere && (!star || elsewhere.seq > star.seq) ? elsewhere : star;
@@ -88,7 +88,7 @@ export class OwnBar {
   }
 }
 
-// bar has the station's name if the stage shows it.
+// bar returns a station's bar, with the station's name if the stage shows the name.
 /** @param {readonly [station: string, ms: number]} at @param {Element | undefined} el */
 function bar([station, ms], el) {
   const words = `${station}: ${milliseconds(ms * 1e6)}`;

@@ -7,7 +7,7 @@ import { changeOf as nameOf } from "../stage/hops.js";
 import { Own } from "./own.js";
 
 /**
- * @typedef {object} Goal the record to which a story plays
+ * @typedef {object} Goal the record to which a story or a step plays
  * @property {number} seq
  * @property {number} due
  * @property {(reached: boolean) => void} done
@@ -21,11 +21,11 @@ import { Own } from "./own.js";
  * @typedef {object} Stage the part of the stage that the pace uses
  * @property {(r: probe.Record) => boolean} travels
  * @property {(r: probe.Record) => boolean} matches whether a record is about the followed object
- * @property {(change: string) => boolean} under whether a copy of the change has yet to move on
+ * @property {(change: string) => boolean} under whether a copy of the change rests at a station
  */
 
 const way = 2000; // the approximate ms that a change takes
-const told = 10; // the maximum number of changes within lately that are all told
+const told = 10; // up to this many changes in ten seconds (lately) are all told
 const lately = 10_000; // ms
 const burst = 2000; // ms over which the rate is measured, so that a burst is not a stream
 const gap = 60; // the maximum ms between two changes that land untold
@@ -46,7 +46,7 @@ export class Pace {
   constructor(stage, own = new Own()) {
     this.stage = stage;
     this.own = own;
-    this.clock = 0; // ms of stage time, which stops while nothing moves
+    this.clock = 0; // ms of stage time, which stops while the player is frozen
     this.speed = 1;
     this.times = 1; // the current multiple of the reading pace
     this.single = false; // whether only one of several changes travels
@@ -128,7 +128,7 @@ export class Pace {
   }
 
   // stars reports whether a record moves the viewer's first change to the client on stage or, in any copy, out of the
-  // dispatcher. Others' responses, and the viewer's next changes, are told later. All other changes land untold.
+  // dispatcher. Others' changes of its object and the viewer's next ones are told later. All other changes land untold.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
     const { own } = this;
@@ -159,7 +159,7 @@ export class Pace {
   }
 
   // chooses reports whether to tell a change: a summed one never, a followed one always, others unless the demo's and
-  // late. Of too many, a goal tells some; without a goal, the newest is told once the current one has ended or stopped.
+  // late. Of too many, a goal tells some; without a goal, the newest is told after the current one ends or stops.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;
@@ -183,15 +183,15 @@ export class Pace {
     return (this.times = Math.max(1, Math.min(3, left / Math.max(50, goal.due - clock - gap * goal.left))));
   }
 
-  // moment returns the pause, in ms, for a change that lands untold while pile changes wait.
+  // moment returns the pause, in ms, after a change that lands untold. pile is the number of waiting changes.
   /** @param {number} pile */
   moment(pile) {
     if (this.own.first) return 0;
     return Math.min(gap, this.goal ? Math.max(0, this.goal.due - this.clock) : 400 / (pile + 1));
   }
 
-  // goalOf sets a goal that tells as many of n changes as the time allows, always including the last one. Once the time
-  // is over, it tells only the last.
+  // goalOf sets a goal that tells as many of n changes as the time allows, always including the last one. If these are
+  // not all, it tells only the last after the time is over.
   /** @param {number} seq @param {number} n @param {number} within @param {(reached: boolean) => void} done */
   goalOf(seq, n, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));

@@ -58,7 +58,7 @@ export class Player {
     this.cursor = state.seq; // the record up to which the picture is folded
     this.head = state.seq; // the newest record
     this.oldest = 0; // the first record with a picture
-    this.recording = false; // whether the log is complete
+    this.recording = false; // whether a recording is on stage
     this.moved = false; // whether the viewer has moved the cursor since the freeze
     this.sweeping = false; // whether records come too fast to show hop by hop
     /** @type {Flight | null} */
@@ -234,7 +234,7 @@ export class Player {
   }
 
   // playTo plays to a record at the reading pace, or faster to arrive within the given ms, and freezes there. It seeks
-  // a record that is not ahead, or if any is missing. It reports false if loading fails or the viewer goes elsewhere.
+  // a record that is not ahead, or is beyond a gap. It reports false if loading fails or the viewer goes elsewhere.
   /** @param {number} seq @param {{ within?: number }} [how] @returns {Promise<boolean>} */
   async playTo(seq, { within = Infinity } = {}) {
     const to = Math.min(this.head, Math.round(seq));
@@ -288,7 +288,7 @@ export class Player {
     this.mode = "playing";
   }
 
-  // toggle freezes a running stage. A frozen one plays on if moved, recorded or at another speed, or returns to live.
+  // toggle freezes a running stage. If moved, recorded or at another speed, a frozen one plays on, otherwise goes live.
   toggle() {
     if (this.mode !== "frozen") return this.freeze();
     return this.moved || this.recording || this.speed !== 1 ? this.play() : this.live();

@@ -160,7 +160,7 @@ export class Timeline {
     this.path(".flags", flags.map(({ t }) => `M${x(t)} 2l6 11h-12Z`));
     this.path(".later", newest ? [] : [`M${head} 0H${w}V${h}H${head}Z`]);
     this.path(".head", [`M${head} 0V${h}m-5 0h10l-5 -8Z`]);
-    // the stage's lag: from the playhead to the newest record
+    // the stage's lag: from the cursor to the newest record
     const lag = newest ? 0 : player.lag();
     this.path(".gap", lag > least ? [`M${head} 0H${Math.min(w, x(this.headT))}V${h}H${head}Z`] : []);
     const words = part(this.drawing, ".lag");
