@@ -13,7 +13,7 @@ import (
 // state costs as much as folding a thousand records, and more with a thousand watchers.
 const keyframeSpacing = 100 * time.Millisecond
 
-// crowd times the usual number is the maximum number of records between two keyframes when records arrive too fast.
+// crowd times the usual number is the maximum number of records between two keyframes, however fast records arrive.
 const crowd = 8
 
 // maxKeyframes limits the bytes of all keyframes together: a picture of ten thousand watchers takes ten megabytes.

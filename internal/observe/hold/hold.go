@@ -52,7 +52,7 @@ type World struct {
 	// Set by New, never changed.
 	config Config
 
-	changes atomic.Uint64 // counts changes of the fields below; the gate counts its own
+	changes atomic.Uint64 // counts changes of the hold and of the clock; the gate counts its own
 
 	mu         sync.Mutex // guards the fields below; taken before the gate's and the clock's
 	held       bool

@@ -101,7 +101,7 @@ type Info struct {
 	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine
 	Passes  string `json:"-"`                 // another reason why the gate never holds a goroutine here; "": none
 	Anomaly bool   `json:"anomaly,omitempty"` // the page draws each such record singly
-	Routine bool   `json:"-"`                 // reported for each event at each watcher: not in the log of a quiet lane
+	Routine bool   `json:"-"`                 // reported for each event at each watcher; left out for a quiet lane
 	Fact    string `json:"fact"`              // the fact that holds at this moment
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
 	// object} becomes 1 object or 2 objects. Without an agent, the page omits [ by {agent}].

@@ -51,8 +51,8 @@ type lanes struct {
 }
 
 // LimitLoud makes lanes quiet, except the n oldest open lanes of each resource, the lanes of clients for which
-// own(user agent) is true, and the n lanes at which viewers have looked ([Log.Look]), or for which the dispatcher has
-// waited, last. Call it before there are lanes. All are loud while a gate is closed, without a call, or if n is 0.
+// own(user agent) is true, and the last n lanes at which viewers looked ([Log.Look]) or for which the dispatcher
+// waited. Call it before there are lanes. All are loud while a gate is closed, without a call, or if n is 0.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()

@@ -7,7 +7,7 @@
 //
 // points.go declares each moment once: its station, the fact that is true then, and the sentence that the page shows.
 // The constants and their docs are generated from that table, so an editor shows the fact at every report. Exactly one
-// line of the program reports each [Point]. Package fold and viz/log/fold.js apply its records to the picture.
+// line of the program reports each [Point]. Package fold and viz/log/fold.js apply the records to the picture.
 //
 // # Concurrency
 //

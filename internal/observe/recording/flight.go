@@ -89,8 +89,8 @@ func (f *Flight) look(ctx context.Context) {
 var played = probe.Query{Points: []probe.Point{probe.KnobTurned},
 	Fields: map[probe.Field]string{probe.FieldName: "story"}}
 
-// due returns the first fault since the last look. A broken promise comes first, because it should never happen. due
-// ignores other faults during a story, and records that have left the log.
+// due returns the first fault since the last look. A broken promise takes precedence, because it should never happen.
+// due ignores other faults during a story, and records that have left the log.
 func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		f.seq = r.Seq
@@ -159,5 +159,5 @@ func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Recor
 		}
 	}
 	records, _ := f.Log.Since(nil, first-1, int(last-first+1))
-	return records, nil // the recording has no picture to begin with, and the page says so
+	return records, nil // the recording has no picture to begin with, and the page shows that
 }

@@ -150,7 +150,7 @@ func TestABrokenPromiseIsSaved(t *testing.T) {
 		f.run(t, func() {
 			f.live(5 * time.Second)
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/a", 900, 0, 1, 100, 900)
-			// The store has not taken a yet, so this record breaks rule 1.
+			// The store has not taken default/a yet, so this record breaks rule 1.
 			f.pods.Event(probe.RingAppend, "ADDED", "/registry/pods/default/b", 901, 0, 2, 100, 900)
 			f.live(40 * time.Second)
 		})
@@ -166,7 +166,7 @@ func TestAFileThatIsHalfWrittenIsRemoved(t *testing.T) {
 		f.live(time.Minute)
 		f.broken = json.RawMessage("{") // no recording can hold invalid JSON
 		f.run(t, func() {
-			for range 3 { // Say receives the fault only once
+			for range 3 { // Say is called for the first failure only
 				f.pods.Subject("w1").At(probe.WatcherForced, "", 0)
 				f.live(2 * flightRest)
 			}

@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// The limits on a file, which is kept in memory as a whole. [fold.State.Fits] has the limits on its picture.
+// The limits on a file, whose records are all kept in memory. [fold.State.Fits] has the limits on its picture.
 const (
 	maxLine    = 64 << 20  // bytes: a header may hold a keyframe; a record has a few hundred bytes
 	maxBytes   = 512 << 20 // bytes of the whole file, unpacked

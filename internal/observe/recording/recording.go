@@ -66,8 +66,8 @@ func (t *Texts) UnmarshalJSON(written []byte) error {
 	return json.Unmarshal(written, (*map[string]string)(t))
 }
 
-// NewHeader returns the header of a recording that this program, with these switches, began at started. The header
-// keeps the map switches.
+// NewHeader returns the header of a recording that this program, with these switches, began at the time started. The
+// header keeps the map switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
 	table := Texts{}
 	for _, p := range probe.Points() {

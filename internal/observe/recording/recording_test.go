@@ -284,8 +284,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return e.packed.Read(p)
 }
 
-// TestAnEndlessLineIsRefusedAtItsBound checks that the program reads no more than a line may have, and looks at each
-// byte once. If it searched the line again after each piece, it would take seconds.
+// TestAnEndlessLineIsRefusedAtItsBound checks that the program reads little more than the maximum length of a line.
 func TestAnEndlessLineIsRefusedAtItsBound(t *testing.T) {
 	file := newEndless(func(int) {})
 	_, err := Read(t.Context(), file)

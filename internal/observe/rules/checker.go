@@ -119,8 +119,8 @@ const (
 	deleted  = "DELETED"
 	bookmark = "BOOKMARK"
 
-	// maxRemembered is the maximum number of objects, or versions, that a rule remembers of one watcher, store or
-	// client. At this number the rule forgets them all, and reports no breach that depends on them.
+	// maxRemembered is the maximum number of objects, or versions, that a rule remembers of one watcher, store,
+	// listener or reflector. At this number the rule forgets them all, and reports no breach that depends on them.
 	maxRemembered = 1 << 15
 )
 
@@ -134,8 +134,8 @@ const (
 	maxBreaches   = 100                    // maximum number of breaches that the monitor keeps: the newest of all rules
 )
 
-// Monitor checks the rules on a log while it grows. Its memory is bounded: the checker forgets records when it has too
-// many, and the monitor counts all breaches, but keeps only the newest.
+// Monitor checks the rules on a log while the log grows. Its memory is bounded: the checker forgets objects and
+// versions if it has too many, and the monitor counts all breaches, but keeps only the newest.
 //
 // Its methods may be called from any goroutine.
 type Monitor struct {

@@ -55,7 +55,7 @@ type storeFirst struct {
 	fromStart bool // whether the log has every record of storing an object
 
 	stores     map[string]*localStore       // by informer
-	told       map[string]map[string]uint64 // by listener and key: the newest version with which the handler was called
+	told       map[string]map[string]uint64 // by listener and key: the version with which the handler was called last
 	informerOf map[string]string            // by listener, if known
 }
 

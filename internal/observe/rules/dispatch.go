@@ -47,7 +47,7 @@ func (o *oneWriter) append(r *probe.Record) string {
 	return text
 }
 
-// interrupted returns a sentence, and forgets the change, if the lock's holder does something else between its halves.
+// interrupted returns a sentence, and forgets the change, if the lock's holder reports more between ring and store.
 func (o *oneWriter) interrupted(r *probe.Record) string {
 	if o.inRing == nil {
 		return ""
@@ -62,7 +62,7 @@ func (o *oneWriter) interrupted(r *probe.Record) string {
 type noGap struct {
 	watchers map[string]*recipient
 	current  *probe.Record // the dispatch in progress
-	// missed also has an entry for each quiet watcher, whose moments the log lacks. finish skips watchers in missed.
+	// missed has quiet watchers, too, because the log lacks their moments. A look at a watcher removes its entry.
 	missed map[string]*probe.Record // by watcher, an event that did not reach the watcher
 }
 
@@ -120,7 +120,7 @@ func (n *noGap) finish() {
 	}
 }
 
-// below reports whether key is the directory named by of, or is in it.
+// below reports whether a key is that of a directory, or is in the directory.
 func below(key, of string) bool {
 	return key == of || strings.HasPrefix(key, strings.TrimSuffix(of, "/")+"/")
 }

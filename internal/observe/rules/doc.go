@@ -10,8 +10,8 @@
 // A [Monitor] applies a checker to a log while the log grows.
 //
 // A log cannot show whether a watcher has received all the events that it should, because it does not record whether a
-// selector would have matched. A test that writes keeps a history instead, and compares it with the watcher's events
-// (chapters/06-cacher/history_test.go).
+// selector would have matched. A test keeps a history of its own writes instead, and compares it with the watcher's
+// events (chapters/06-cacher/history_test.go).
 //
 // Among many watchers most are quiet: the log leaves out their routine moments. Rules 2, 5 and 6 compare each moment of
 // a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules apply

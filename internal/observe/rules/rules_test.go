@@ -16,8 +16,8 @@ import (
 )
 
 // These tests run the rules on one correct story. A pod is created, changed and deleted, and a bookmark follows. w1
-// watches from the state on, and w2 from version 5. w1 is served over HTTP, and an informer calls a handler. Each test
-// then adds one fault to the story, and only the rule that the fault breaks must notice it.
+// watches from the state on, and w2 from version 5. w1 is served over HTTP, and an informer calls a handler. Each of
+// the faults changes the story at one place, and only the rule that the fault breaks must notice it.
 
 const pods, a, b = "/registry/pods/", "/registry/pods/default/a", "/registry/pods/default/b"
 

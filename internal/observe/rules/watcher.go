@@ -12,7 +12,7 @@ type each[S any] struct {
 	of   map[string]*S
 }
 
-// at makes the memory of a subject when it begins, drops it when it ends, and returns the memory, or nil for none.
+// at returns the memory of a record's watcher, which it makes and drops as needed, or nil if the rule has none.
 func (e *each[S]) at(r *probe.Record) *S {
 	if e.of == nil {
 		e.of = map[string]*S{}
@@ -50,8 +50,8 @@ func (h *honestBookmarks) check(r *probe.Record) string {
 	return ""
 }
 
-// eventTypes is rule 5, as far as one stream shows it: an added object did not exist before, and a changed or deleted
-// one did. The rule accepts any type for the first event of an object in the stream.
+// eventTypes is rule 5, as far as one stream shows it: the watcher did not have an added object before, and had a
+// changed or deleted one. The rule accepts any type for the first event of an object in the stream.
 type eventTypes struct {
 	each[map[string]bool] // by key, whether the watcher has the object
 }
@@ -80,7 +80,7 @@ const maxUnread = 1 << 12
 // the event. The rule compares the two for each deletion.
 type deletedVersions struct{ each[wire] }
 
-// wire pairs the events that a watcher sends with those that its server receives. One of the two lists is empty.
+// wire pairs the events that a watcher sends with those that its server receives. At least one of the lists is empty.
 type wire struct {
 	sent, received []probe.Record
 }

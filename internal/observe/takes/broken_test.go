@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-// TestMakeBroken finds the lab of every take of a first try, and its broken version of the code. With -update it
-// records that version and keeps the take. With FULL set, it only records the version.
+// TestMakeBroken finds the lab of every take of a first try, and the lab's broken version of the code. With -update it
+// records a run of that version and keeps the take; with FULL set, it records a run and drops the take.
 func TestMakeBroken(t *testing.T) {
 	root := require.Value(filepath.Abs("../../.."))(t)
 	update := flag.Lookup("update").Value.String() == "true"
@@ -36,7 +36,7 @@ func TestMakeBroken(t *testing.T) {
 	}
 }
 
-// record makes a take with a program in which text replaces the contents of one file.
+// record makes a take with a program in which the text replaces the contents of one file. asBuilt is as for TestMake.
 func record(t *testing.T, file string, text []byte, asBuilt string) {
 	source, overlay := filepath.Join(t.TempDir(), "file.go"), filepath.Join(t.TempDir(), "overlay.json")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: source}})

@@ -84,7 +84,7 @@ type script struct {
 	play        func(t *testing.T, s *set)
 }
 
-// crew are the controllers that follow pods.
+// crew are the controllers, except those of ReplicaSets and Deployments and the garbage collector.
 var crew = []string{"kube-scheduler", "kubelet", "namespace-controller"}
 
 var scripts = map[string]script{

@@ -13,7 +13,7 @@
 // count that time: otherwise every deadline would have passed when the program continues. Noticing the stop afterwards
 // would be too late, because a goroutine that reads the clock may run first. So the clock never runs far ahead of its
 // own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a stop
-// continues from there, and sends the stop's length to [Clock.Stops].
+// continues from that time, and sends the stop's length to [Clock.Stops].
 //
 //	beats  +--+--+                           +--+--+>
 //	world  ----------+ at most reach         +------->   goes on where it stopped
@@ -50,7 +50,7 @@ type Clock struct {
 	// Sent under mu by the goroutine that notices a stop, never closed; holds 1: the newest stop may get lost.
 	stops chan time.Duration
 
-	// Sent by the goroutine that changes when the next timer is due, received by Run, never closed; one is enough.
+	// Sent under mu after a change of the pace or of the next timer, received by Run, never closed; one is enough.
 	wake chan struct{}
 
 	moves sync.Mutex // held while Advance moves the clock; taken before mu
@@ -94,8 +94,8 @@ func New(start time.Time) *Clock {
 }
 
 // Stops returns a channel for one receiver, which is never closed. While Run runs, the clock sends the length of each
-// stop of the whole program that took a second or more, unless the clock was stopped. A stop before the last one is
-// received is lost.
+// stop of the whole program that took a second or more, unless the clock was stopped. A stop is lost if the receiver
+// has not received the previous one yet.
 func (c *Clock) Stops() <-chan time.Duration { return c.stops }
 
 // Run fires timers, and notices stops of the program, until ctx is done. Call it once.
@@ -176,11 +176,11 @@ func (c *Clock) beatLocked() {
 func (c *Clock) rouseLocked() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // Run will look anyway
+	default: // Run has yet to receive the last one, and then looks
 	}
 }
 
-// fire fires all due timers, and returns the wall time until its next call; ok is false if the clock is stopped.
+// fire fires all due timers, and returns the wall time until its next call is due; ok is false if the clock is stopped.
 func (c *Clock) fire() (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

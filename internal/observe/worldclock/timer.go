@@ -11,7 +11,7 @@ import (
 type timer struct {
 	// Set by start, never changed.
 	clock  *Clock
-	ch     chan time.Time // sent by fireLocked, never closed; room for one, so a late receiver misses ticks
+	ch     chan time.Time // sent by sendLocked, never closed; room for one, so a late receiver misses ticks
 	period time.Duration  // 0: the timer fires once
 
 	// Guarded by clock.mu.
@@ -78,7 +78,7 @@ func (t *timer) Reset(d time.Duration) bool {
 func (t *timer) stopLocked() (pending bool) {
 	pending = t.clock.timers.remove(t)
 	select {
-	case <-t.ch: // no send can happen meanwhile: the sender holds the lock
+	case <-t.ch: // no send can happen meanwhile: it would need the lock
 		pending = true
 	default:
 	}

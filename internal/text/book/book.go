@@ -27,7 +27,7 @@ const Root = "/book/"
 // Book holds every chapter and every document, rendered.
 type Book struct {
 	Chapters  []*Chapter
-	Documents []*Chapter // the documents of docs/, by name; they have only Title, Path, Contents and HTML
+	Documents []*Chapter // the documents, OVERVIEW first; they have only Title, Path, Contents and HTML
 	Concepts  []*Chapter // the pages of one screen, directly below [Root]
 	declared  []Place
 	Problems  error // all errors in the pages, joined, each with its file; nil if there are none

@@ -235,7 +235,7 @@ func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 // chapterMinutes is the maximum time for a chapter with its exercises.
 const chapterMinutes = 60
 
-// chapterLimits has the chapters with other limits.
+// chapterLimits has the other limits, in minutes, by chapter.
 var chapterLimits = map[int]int{6: 50, 14: 70, 15: 20}
 
 // bookWords is the maximum number of words of prose and tables in all chapters together.
@@ -267,7 +267,7 @@ var (
 
 // minutes returns the time that a reader needs to understand a page: 220 words of prose a minute, 180 of comments, 12
 // lines of code, and two minutes for each question and each session, except one that begins an answer. It leaves out
-// sections that are folded as a whole.
+// declarations that are folded as a whole.
 func minutes(page string) float64 {
 	page = folded.ReplaceAllString(page, "")
 	code := strings.Join(codes.FindAllString(page, -1), "")
@@ -295,7 +295,7 @@ func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	}
 }
 
-// TestTheShortWholeHasEachPromiseOnce: the short whole takes fifteen minutes, including one for each of its six
+// TestTheShortWholeHasEachPromiseOnce: OVERVIEW takes at most fifteen minutes, including one for each of its six
 // pictures.
 func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
@@ -398,7 +398,7 @@ var (
 )
 
 // A forge shows only the link to a first try. The READMEs therefore also have its code and its output below their
-// links. Each chapter ends with a link to the next one, which the book has anyway.
+// links. Each README but the last ends with a link to the next chapter, which every page of the book has.
 func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
 	tries, list := 0, require.Value(chapters.List(chapters.FS()))(t)

@@ -52,7 +52,7 @@ func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 // uid matches the only part of a response that differs in each run.
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// played starts a server in a bubble, sends it the requests before, and returns the whole response to the last request.
+// played starts a server in a bubble, sends it the requests in before and then the last one, and returns its response.
 func played(t *testing.T, before []string, last string) (answer string) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's clock

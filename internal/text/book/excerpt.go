@@ -155,5 +155,5 @@ func (d *document) drawing(image *ast.Image) {
 // withoutStyle matches the parts that only a forge needs: the style, and a background.
 var withoutStyle = regexp.MustCompile(`(?s)<style>.*?</style>\s*|<rect class="ground"[^>]*/>\s*`)
 
-// beyondDrawing matches markup that the page's Content-Security-Policy would refuse.
+// beyondDrawing matches markup that a drawing must not have: most of it violates the page's Content-Security-Policy.
 var beyondDrawing = regexp.MustCompile(`(?i)<(script|style|image|a|use|foreignObject)\b|\s(style|href|on\w+)=`)

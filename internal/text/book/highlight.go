@@ -38,8 +38,8 @@ func (e *editor) code(file, src string, first int, whole bool) []string {
 	return lines
 }
 
-// highlight splits Go source into lines of HTML. It escapes everything; without the tags, the lines equal the source
-// byte for byte. Text that is not Go is complete, too, but with less colour.
+// highlight splits Go source into lines of HTML. It escapes everything; without tags and escapes, the lines equal the
+// source byte for byte. Text that is not Go is complete, too, but with less colour.
 func highlight(src string) []string {
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner

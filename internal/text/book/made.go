@@ -147,7 +147,7 @@ func lines(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 }
 
-// page returns the book's page of a concept.
+// page returns the book's page of a concept, or an error if the book lacks a section to which the concept links.
 func (b *Book) page(c Concept) (*Chapter, error) {
 	page := &Chapter{Title: c.Title, Path: Root + c.Name}
 	var out strings.Builder

@@ -18,8 +18,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown sets goldmark up for one chapter: tables, bare links, headings with anchors, and our own nodes. goldmark
-// drops raw HTML by default.
+// newMarkdown sets goldmark up for one document: tables, bare links, headings with anchors, and our own fences.
+// goldmark drops raw HTML by default.
 func newMarkdown(d *document) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(
@@ -37,7 +37,7 @@ func newMarkdown(d *document) goldmark.Markdown {
 	)
 }
 
-// document is one README that becomes a page. It is goldmark's transformer, and its renderer for our own nodes.
+// document is one Markdown file that becomes a page. It is goldmark's transformer, and its renderer of fenced blocks.
 type document struct {
 	editor  *editor
 	chapter *Chapter
@@ -237,8 +237,8 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 	return ast.WalkSkipChildren, nil
 }
 
-// prompt matches a command in a shell session, which the page sets off from output. A session without one is all
-// commands.
+// prompt matches a prompt with its command in a shell session, which the page sets off from output. A session without a
+// prompt has only commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
 // callouts replaces the marks of a forge's boxed quotations by words.

@@ -16,14 +16,14 @@ import (
 // Place is a place that a search can find.
 type Place struct {
 	At      string // the address: "/book/06-cacher#the-question"
-	Page    string // the title of the page; for a row of a table, with the section's
-	Heading string // heading of the section, or first words of a row, question or declaration; "": a page's beginning
-	Words   string // the text there; for a declaration, its comment
+	Page    string // the page's title; for a row or a question, with the section's heading; for a declaration, its file
+	Heading string // a section's heading, a row's first cell, a question, or a symbol; "": a page's beginning
+	Words   string // the text at that place; for a declaration, its comment
 }
 
 var (
-	// section, row and question match the beginning of a place, with its name: a heading, a row of a table, a question
-	// with its answer.
+	// section, row and question match a heading, a row of a table, and a question with its answer. Each makes a place,
+	// with its id and its name.
 	section  = regexp.MustCompile(`(?s)<h[23] id="([^"]*)">(.*?)</h[23]>`)
 	row      = regexp.MustCompile(`(?s)<tr id="([^"]*)">\s*<td[^>]*>(.*?)</td>(.*?)</tr>`)
 	question = regexp.MustCompile(`(?s)<p id="([^"]*)"><strong>(.*?)</strong></p>(\s*<details.*?</details>)?`)

@@ -38,8 +38,8 @@ func (p *Package) collect(file *File) {
 	}
 }
 
-// Find returns the declaration of a symbol: "Func", "Type", "Const", "Var" or "Type.Method". If file is not empty, that
-// file of the package's folder must declare the symbol. A missing declaration is an error.
+// Find returns the declaration of a symbol as in [Decl].Symbol: "Func", "Type.Method", "Type.Field". If file is not "",
+// the file of that name in the package's folder must declare the symbol. A missing declaration is an error.
 func (p *Package) Find(symbol, file string) (*Decl, error) {
 	var elsewhere *Decl
 	for _, decl := range p.Decls {

@@ -90,7 +90,7 @@ func (p *Package) documented(file *File, group *ast.CommentGroup) string {
 	return symbol
 }
 
-// The versions of Kubernetes and etcd that we follow. go.mod pins the modules; the forge has these versions as tags.
+// The versions that we follow. go.mod pins the modules; the forge has the first two versions as tags.
 const (
 	KubernetesVersion = "v1.37.2" // k8s.io/apiserver and its siblings at v0.37.2
 	EtcdVersion       = "v3.7.3"
