@@ -103,7 +103,7 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	return errUsage
 }
 
-// checkout returns the root of the checkout that contains the folder from.
+// checkout returns the root of the checkout to which from, a folder, belongs.
 func checkout(from string) (string, error) {
 	info, _ := debug.ReadBuildInfo() // has the module's path, which differs in a fork
 	dir, err := filepath.Abs(from)

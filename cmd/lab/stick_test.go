@@ -32,7 +32,7 @@ func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	return d
 }
 
-// types runs a command, types input into it, and returns when the command ends, or has printed the given text.
+// types runs a command and types input into it. It interrupts a command whose output contains enough, if enough is set.
 func (d *desk) types(t *testing.T, command, input string, enough ...string) (said string, err error) {
 	t.Helper()
 	t.Log(command)
@@ -48,8 +48,8 @@ func (d *desk) types(t *testing.T, command, input string, enough ...string) (sai
 	return out.text.String(), err
 }
 
-// output keeps a command's output, which only a goroutine of package exec writes, and stops the command after enough,
-// if that is not "".
+// output keeps a command's output. Unless enough is "", it stops the command as soon as the output contains enough. It
+// needs no lock, because only one goroutine of package exec writes to it.
 type output struct {
 	text   bytes.Buffer
 	enough string
@@ -64,7 +64,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// typed are the commands of docs/WORKSHOP.md that this test runs.
+// typed matches each block of commands in docs/WORKSHOP.md that TestAStickIsEnough runs.
 var typed = regexp.MustCompile("(?m)^```console (?:linux )?TestAStickIsEnough\n((?:\\$ .*\n)+)```$")
 
 // TestAStickIsEnough fills a USB stick as docs/WORKSHOP.md describes, and works from it as if without a network.
@@ -83,7 +83,7 @@ func TestAStickIsEnough(t *testing.T) {
 		value := require.Value(exec.Command("go", "env", name).Output())(t)
 		return strings.TrimSpace(string(value))
 	}
-	// The stick copies what this computer already has, so nothing is downloaded again.
+	// Modules that this computer already has are copied from its cache instead of being downloaded again.
 	run(newDesk(t, repository, "GOPROXY=file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"),
 		"GOSUMDB="+ask("GOSUMDB"), "GOTOOLCHAIN=local"), blocks[0][1])
 

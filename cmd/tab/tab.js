@@ -1,7 +1,7 @@
 // This script runs the machine in a Worker, carries a page's requests to it, and fetches the machine's own page.
 
 (() => {
-  const room = 16 << 10; // the maximum bytes of a response in transit or unread
+  const room = 16 << 10; // the maximum number of bytes of a response in transit or unread
   const bodiless = [204, 205, 304];
 
   // newWire returns a wire (viz/lib/api.js) over a Worker. Bytes for which the page has no room wait in the machine.

@@ -39,7 +39,7 @@ func (p *program) endsWell(t *testing.T) {
 	assert.Equal(t, exitOK, p.end(t), "status; stderr %q", p.stderr)
 }
 
-// TestTheProgramEndsWhateverDoesNot has a handler compute forever, and a goroutine beside the machine wait forever. It
+// TestTheProgramEndsWhateverDoesNot has a handler compute forever, or a goroutine beside the machine wait forever. It
 // moves the program's clock by 2.5 seconds.
 func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	for name, want := range map[string]string{
@@ -91,7 +91,7 @@ func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsDoneInThreeSeconds: the program runs each remaining task once, in order, and ends in three seconds.
+// TestWhatIsLeftIsDoneInThreeSeconds: the program runs each remaining task once, the newest first. One task hangs.
 func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over, began := make(chan struct{}), time.Now()

@@ -59,7 +59,7 @@ func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	return used, nil
 }
 
-// lookedAt returns an etcd whose state it has looked at once.
+// lookedAt returns an etcd after a first look at its state.
 func lookedAt(ctx context.Context, client *clientv3.Client, end func() error) etcd {
 	used := etcd{client: client, seen: new(atomic.Pointer[etcdnode.State]), close: end}
 	used.look(ctx)

@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-// full returns a folder with the data of a program whose etcd has used up its quota.
+// full returns a folder with the data of an etcd whose alarm for a used-up quota is raised.
 func full(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -71,8 +71,8 @@ func fill(url string) {
 	}
 }
 
-// TestADataFolderThatIsGoneEndsTheProgramWithOneLine writes until etcd creates its next file. It does so in another
-// process, because a test cannot end the remains of a broken etcd.
+// TestADataFolderThatIsGoneEndsTheProgramWithOneLine removes the folder, and writes until etcd has to create its next
+// file. The program runs in another process, because a test cannot end the remains of a broken etcd.
 func TestADataFolderThatIsGoneEndsTheProgramWithOneLine(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -91,7 +91,7 @@ users:
 	return errors.Join(err, file.Close())
 }
 
-// exportTo writes the pages that work without the program, and prints their number. It starts neither half.
+// exportTo writes the pages that work without the program, and prints the number of files. It starts neither half.
 func exportTo(folder string, stdout io.Writer) error {
 	log := probe.NewLog(clock.RealClock{}, 1)
 	pictures := viz.NewPictures(log, nil, nil)

@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// Limits on what a client may send, and for how long. Answers have no limit here, because a watch, or a page's feed,
-// may last forever.
+// Limits on requests, on the time for them, and on the time for a front's end. Answers have no limit here, because a
+// watch, or a page's feed, may last forever.
 const (
 	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream allows 1 MiB, which no client needs
 	headerTimeout  = 10 * time.Second // the time for a client to send its headers
@@ -66,7 +66,7 @@ func (f *front) run(ctx context.Context) {
 	}
 	<-ctx.Done()
 	grace := time.AfterFunc(closeGrace, func() {
-		_ = server.Close() // closes the connections without a handler
+		_ = server.Close() // closes all connections that are not hijacked, also those without a handler
 		cutOff()
 	})
 	defer grace.Stop() // if the grace is already over, no connection is left
@@ -154,10 +154,10 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newHTTPClient returns the client half's HTTP client, which dials with dial. Each open watch holds one connection.
+// newHTTPClient returns an HTTP client that connects to our own port with dial. Each open watch holds one connection.
 func newHTTPClient(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		Proxy:               nil, // the client half connects to our own port
+		Proxy:               nil, // none, even if the environment names one
 		DialContext:         dial,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     30 * time.Second,
@@ -207,7 +207,7 @@ func narrow(conn net.Conn, r *http.Request) {
 
 // dialNarrow opens a connection with a small receive buffer, for a watcher that a viewer added. Informers have
 // feedBuffer instead: through so small a window a large object would arrive in pieces, 200 ms apart, and the server
-// would evict them.
+// would evict the informer.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
 	return dialWith(socketBuffer)(ctx, network, address)
 }

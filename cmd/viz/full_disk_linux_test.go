@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// onSmallTemp runs the program on a temporary disk with free bytes of space, and prints what it leaves there.
+// onSmallTemp runs the program with its temporary folder on a disk that has few bytes free, and prints what it leaves.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
 		if err != nil {
@@ -50,7 +50,7 @@ func onSmallTemp(dir, free string) {
 	os.Exit(status)
 }
 
-// filler is the program's stdout: once the program listens, filler fills the disk with clients' writes.
+// filler is the program's stdout: when the program listens, filler begins to fill the disk with clients' writes.
 type filler struct{}
 
 func (filler) Write(line []byte) (int, error) {

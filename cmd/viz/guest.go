@@ -26,7 +26,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// guests runs our client half on a foreign server, and forwards to that server the requests that arrive at our port.
+// guests runs our client half on a foreign server, in a visit for each choice of resources, and passes requests to it.
 type guests struct {
 	// Set by serveGuest, never changed.
 	options  *options
@@ -34,7 +34,7 @@ type guests struct {
 	lens     *lens.Lens
 	stderr   io.Writer
 	passing  routine.Group            // the front's goroutines; serveGuest and run wait for them
-	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; buffered, so Choose never blocks
+	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; keeps one choice for run
 
 	now     atomic.Pointer[viz.UI]            // the current visit's page
 	visitor atomic.Pointer[otherserver.Guest] // the current visit's guest
@@ -43,7 +43,7 @@ type guests struct {
 // serverSwitch is the switch by which a recording shows that its server half was not ours.
 const serverSwitch = "server"
 
-// serveGuest runs the client half on a server that is not ours until ctx is done. It starts nothing of the server half.
+// serveGuest runs the client half on a foreign server until ctx is done. It starts nothing of the server half.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	g := &guests{
 		options: o, listener: listener, stderr: stderr, next: make(chan *otherserver.Choice, 1),
@@ -55,7 +55,7 @@ func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, 
 	defer g.passing.Wait()
 	defer fail(nil)
 	group.Go(ctx, "viz.lens", g.lens.Run)
-	// The front serves on after ctx is done, until its requests have ended. The lens ends them.
+	// When ctx is done, the front's requests end with lens.ErrEnds as the cause, which the lens reports.
 	serving, stopServing := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { stopServing(lens.ErrEnds) })
 	front := &front{listener: listener, handler: g, fail: fail, log: newFrontLog(stderr)}

@@ -50,7 +50,7 @@ func main() {
 
 // interruptible returns a context that the first signal ends. A second signal kills the program, as if unhandled.
 func interruptible() context.Context {
-	// Windows has only os.Interrupt; requesting SIGTERM there is harmless.
+	// On Windows, Go reports Ctrl-C as os.Interrupt, and the end of the console or of the user's session as SIGTERM.
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	// Call stop first: a client that sees an effect of the first signal can then rely on the second one.

@@ -29,15 +29,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait for a fact of the running program. Even on a busy machine, whatever takes longer hangs.
+// patience limits waits for the program. Whatever takes longer, even on a busy machine, hangs.
 const patience = 5 * time.Minute
 
-// program is a call of run that has not returned yet.
+// program is a call of runUntil in a goroutine.
 type program struct {
 	url    string
 	clock  *clocktesting.FakeClock // never moves, so the program has to end by itself
 	stop   context.CancelFunc
-	status chan int // sent once, when run returns
+	status chan int // sent once, when runUntil returns
 	stderr *strings.Builder
 }
 
@@ -65,7 +65,7 @@ func start(t *testing.T, args ...string) *program {
 }
 
 // child returns a command that is not started yet, and the text that the command will write to stderr. The command runs
-// this test binary as the program that the variable chosen selects.
+// this test binary with one more environment variable, chosen ("NAME=value"), which selects the program.
 func child(t *testing.T, chosen string, args ...string) (*exec.Cmd, *strings.Builder) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)

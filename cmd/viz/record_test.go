@@ -63,7 +63,7 @@ func TestARecordingThatFallsBehindEndsAloneAndSaysSo(t *testing.T) {
 	})
 }
 
-// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat expects the recording's error from a run that ends at once.
+// TestARecordingThatFailsAtTheEndEndsTheProgramWithThat expects the recording's error from a run that ends when ready.
 func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 	o := require.Value(parseOptions([]string{"-flight=off", "-demo=false", "-controllers=false"}, io.Discard))(t)
 	o.end = &ending{}
@@ -147,10 +147,10 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 	t.Helper()
 	var now how
 	eventually.Holds(t, "the program starts again", func() bool {
-		if now = p.how(t); now.Log == before.Log || now.Log == "" { // an empty Log means that neither half answers
+		if now = p.how(t); now.Log == before.Log || now.Log == "" { // "": neither the old nor the new run answers
 			return false
 		}
-		code, _ := p.get(t, "/readyz") // requested second, so that the new half answers
+		code, _ := p.get(t, "/readyz") // requested second, so that the new run answers
 		return code == http.StatusOK
 	})
 	return now
@@ -215,8 +215,8 @@ func contents(t *testing.T, dir string) string {
 	return text.String()
 }
 
-// TestWhatIsWrittenIsItsOwnersAlone writes a new file; then it overwrites an empty file, and one of ours that every
-// user can read, that is open, and that has a second name.
+// TestWhatIsWrittenIsItsOwnersAlone writes a new file. It then overwrites an empty file, and a file of ours that every
+// user can read and that has a second name.
 func TestWhatIsWrittenIsItsOwnersAlone(t *testing.T) {
 	for flag, write := range written {
 		dir := t.TempDir()

@@ -48,7 +48,7 @@ type Host struct {
 	// Page adds the host's own rooms to the page; nil: none.
 	Page  func(page *frame.Page)
 	Hosts []string // the host names under which a browser may open the page, as for [viz.Guard]
-	// Record begins to write the log; nil: nothing is recorded. The machine calls stop after the rest of the run.
+	// Record begins to write the log; nil: nothing is recorded. The machine calls stop after all else in the run ended.
 	Record func(log *probe.Log) (stop func() error, err error)
 	// Recorded names what Record writes. If it is not "", no switch can be turned, because a recording holds one run.
 	Recorded string
@@ -78,7 +78,7 @@ type Run struct {
 
 	host  *Host
 	first Options      // the options of the host's first run
-	next  chan Options // sent by Begin, received by run, never closed; buffered, so Begin never blocks
+	next  chan Options // sent by Begin, received by run, never closed; keeps one value for run
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
@@ -200,7 +200,7 @@ func Ended(ctx context.Context) error {
 	return nil
 }
 
-// The reasons for which a switch cannot be turned.
+// The reasons for which another run cannot begin.
 var (
 	ErrOneRecording = errors.New("a recording is being written, and is of one run with one set of switches")
 	errEndsAlready  = errors.New("both halves are starting again already; ask again when they have")
@@ -241,7 +241,7 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin sends the next run's options to a run, which then ends. The error is a 409 for resources if it ends already.
+// Begin ends a run by sending it the next run's options. If the run ends already, the error is a 409 for resources.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:
@@ -251,7 +251,7 @@ func Begin[O any](next chan<- O, other O, resources string) error {
 	}
 }
 
-// ClockManual is the value of Options.Clock that stops the clock once everything is ready.
+// ClockManual is the value of Options.Clock that stops the clock as soon as everything is ready.
 const ClockManual = "manual"
 
 // Options are the settings of a run.
@@ -297,7 +297,7 @@ func StartClocks() (c *Clocks, stop func()) {
 	return c, func() { cancel(); routines.Wait() }
 }
 
-// tellStops reports the end of each stop of the whole process, a second or longer, until ctx is done. The patience
+// tellStops reports each stop of the whole process that has lasted a second or longer, until ctx is done. The patience
 // clock, which no viewer can stop, notices the stops.
 func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	for {
