@@ -12,8 +12,8 @@ import (
 // gzipThreshold is the size above which compressing costs less than sending: upstream's defaultGzipThresholdBytes.
 const gzipThreshold = 128 * 1024
 
-// gzipPool keeps compressors for later responses: each has a quarter of a megabyte of tables. The compressors favour
-// speed, because a server's processors are busy before its network is.
+// gzipPool keeps compressors for later responses: each takes more than a megabyte. The compressors favor speed,
+// because a server's processors are busy before its network is.
 var gzipPool = sync.Pool{New: func() any {
 	compressor, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // only an unknown level is an error
 	return compressor
@@ -81,7 +81,7 @@ func (w *Writer) start() {
 	}
 }
 
-// Close writes the rest of the buffer and ends the response. Call it once, even after an error.
+// Close writes the rest of the buffer and ends the response. Call it once, unless the handler sends another response.
 func (w *Writer) Close() (err error) {
 	w.start()
 	if w.kept != nil {

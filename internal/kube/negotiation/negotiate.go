@@ -264,7 +264,7 @@ func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into ru
 	return scheme.ClearKind(obj), nil
 }
 
-// DecodeObject decodes an object, reusing into if the kinds match, and returns the kind in its data. directive selects
+// DecodeObject decodes data, into the given object if its kind matches, and returns the kind in data. directive selects
 // the treatment of unknown and duplicate fields: Strict refuses them, Warn (or "") returns warnings, Ignore drops them.
 func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (obj runtime.Object, actual *schema.GroupVersionKind, warnings []error, err error) {

@@ -181,7 +181,7 @@ func TestACompressorForgetsItsAnswer(t *testing.T) {
 		_, _ = out.Write(make([]byte, 2*gzipThreshold))
 		_ = out.Close()
 	}()
-	runtime.GC() // the pool keeps the compressor for one collection only
+	runtime.GC() // a pool keeps what it has over one collection, but not over two
 	assert.Equal(t, nil, answered.Value(), "the compressor keeps its answer alive")
 }
 

@@ -32,7 +32,7 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 	return options, nil
 }
 
-// Transform converts obj to target; nil: not at all. It leaves a Status as it is, so that clients recognise errors.
+// Transform converts obj to target; nil: not at all. It leaves a Status as it is, so that clients recognize errors.
 // rows makes the table, with the object in each row. An impossible conversion is a 406.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject

@@ -69,7 +69,7 @@ func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 // Differs: a stateful set's own fields are only checked for changes, and a status is not checked.
 type WorkloadStrategy struct{ SpecStrategy }
 
-// Default sets missing fields, like SetDefaults_Deployment and its neighbours in k8s.io/kubernetes/pkg/apis/apps/v1.
+// Default sets missing fields, like SetDefaults_Deployment and its neighbors in k8s.io/kubernetes/pkg/apis/apps/v1.
 //
 // Differs: it does not complete the volume claims in a stateful set.
 func (WorkloadStrategy) Default(obj runtime.Object) {

@@ -132,7 +132,7 @@ var columns = map[string][]Column{
 		Column{"AllowVolumeExpansion", "Whether they can grow.", false, show("allowVolumeExpansion", false)})[1:]...),
 }
 
-// These columns are shared by several kinds.
+// These columns are shared by several kinds, except classNameColumn, which only storage classes have.
 var (
 	nameColumn = Column{"Name", "Name of the object, unique within its namespace.", false, func(r *Row) any {
 		return r.Object.(metav1.Object).GetName()
@@ -255,7 +255,7 @@ func (r *Row) field(path string) any {
 	return value
 }
 
-// show returns a cell with the value of a field, or with otherwise if the field is missing or empty.
+// show returns a cell with the value of a field. If that is missing or empty, the cell shows otherwise instead.
 func show(path string, otherwise any) func(*Row) any {
 	return func(r *Row) any {
 		if value := r.field(path); value != nil && value != "" {
@@ -281,7 +281,7 @@ func count(paths ...string) func(*Row) any {
 	}
 }
 
-// by returns a cell whose value make computes from the object.
+// by returns a cell with the result of make for the object.
 func by[T runtime.Object](make func(T) any) func(*Row) any {
 	return func(r *Row) any { return make(r.Object.(T)) }
 }

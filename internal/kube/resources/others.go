@@ -231,7 +231,7 @@ func checkData[V ~string | ~[]byte](data map[string]V, name string) (problems fi
 	return problems, size
 }
 
-// ValidateUpdate also refuses, for an immutable config map, a change of the data or of immutable.
+// ValidateUpdate also refuses, for an immutable config map, a change of the data or of the field immutable.
 func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	configMap, before := obj.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
 	problems := s.Validate(obj)
@@ -284,7 +284,7 @@ func (SecretStrategy) Validate(obj runtime.Object) field.ErrorList {
 	return problems
 }
 
-// ValidateUpdate also refuses a change of the type, and for an immutable secret, of the data or of immutable.
+// ValidateUpdate also refuses a change of the type and, for an immutable secret, of the data or the field immutable.
 func (s SecretStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	secret, before := obj.(*corev1.Secret), old.(*corev1.Secret)
 	problems := s.Validate(obj)

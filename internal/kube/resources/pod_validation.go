@@ -93,7 +93,7 @@ const updatablePodSpec = "pod updates may not change fields other than " +
 	"previously negative)"
 
 // validatePodSpecUpdate accepts new images, more tolerations, fewer scheduling gates, and a first or shorter deadline.
-// Other containers or another node would make it another pod.
+// With other containers, or on another node, it would be another pod.
 //
 // Differs: upstream also shows the fields that differ.
 func validatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {

@@ -1,6 +1,6 @@
 // Package resources has the differences between kinds, except for storage: strategies (with defaults and validation),
 // the labels and fields for selectors, and the columns of tables. It does not use storage or requests, and has no
-// state. The registry's chapter describes strategies; a kind's row there names the parts from this package.
+// state. Chapter 07 describes strategies; its kinds.go names, for each kind, the parts from this package.
 package resources
 
 import (
@@ -56,7 +56,7 @@ func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(obj, old
 
 // SpecStrategy is a [KeptStrategy] that counts changes of the spec in the generation.
 //
-// Differs: a CSIDriver has no generation; upstream counts its changes.
+// Differs: a CSIDriver has a [VersionedStrategy], and so no generation; upstream counts its changes.
 type SpecStrategy struct{ KeptStrategy }
 
 // PrepareForCreate also sets the generation to 1.
@@ -86,7 +86,7 @@ type BudgetStrategy struct{ SpecStrategy }
 // AllowUnconditionalUpdate requires a resource version in an update.
 func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
 
-// KeptStatusStrategy is for the status of the kinds with a KeptStrategy, and of nodes.
+// KeptStatusStrategy is for the status of nodes, and of the kinds whose strategy is or embeds a [KeptStrategy].
 type KeptStatusStrategy struct{ KeptStrategy }
 
 // PrepareForUpdate keeps the spec.

@@ -136,7 +136,7 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 		"gzip: got %v, %d bytes", small.Header(), small.Body.Len())
 }
 
-// TestOpenAPIDocumentsAndRoutesAgree: every route is in a document, and every operation of a document has a route.
+// TestOpenAPIDocumentsAndRoutesAgree: every operation of a document has a route, and every kind's PATCH is described.
 func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 	a := newAPI(t)
 	fill := strings.NewReplacer("{namespace}", "default", "{name}", "a")

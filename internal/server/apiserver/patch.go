@@ -43,7 +43,7 @@ const (
 	// values, and copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
 	// maxAppliedFields is the maximum number of fields and elements in an apply. Recording their managers takes
-	// quadratic time. The managed fields of larger applies do not fit into etcd anyway.
+	// quadratic time.
 	maxAppliedFields = 10000
 	// patchSlice is the number of a JSON patch's operations between two checks of the size and of the request's end.
 	patchSlice = 500

@@ -108,7 +108,7 @@ func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
 	assert.True(t, w.Code == 200 && len(w.Header()["Warning"]) == 1, "got %d %v", w.Code, w.Header())
 }
 
-// doubling returns a patch of some 2 KB that copies an object into itself n times.
+// doubling returns a small patch, under 3 KB for n = 30, that copies an object into itself n times.
 func doubling(n int) string {
 	operations := []string{fmt.Sprintf(`{"op":"add","path":"/metadata/annotations","value":{"a":%q}}`,
 		strings.Repeat("x", 1000))}
@@ -215,7 +215,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	assert.Equal(t, http.StatusCreated, w.Code, "a thousand keys: got %d %.200s", w.Code, w.Body)
 }
 
-// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes stores without an apply. A later write counts the stored fields, too.
+// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes stores one with PUT. A later apply counts the stored fields, too.
 func TestAnObjectOfTooManyFieldsIsStoredWithoutNotes(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/configmaps"

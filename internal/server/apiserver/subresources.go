@@ -67,7 +67,7 @@ func (e eviction) Describe() *registry.Resource { return e.pods.Describe() }
 
 func (eviction) New() runtime.Object { return &policyv1.Eviction{} }
 
-// Create deletes the pod name with the options in obj. Errors: 400 if obj is no Eviction or has another name, or the
+// Create deletes the named pod with the options in obj. Errors: 400 if obj is no Eviction or has another name, or the
 // error of [registry.Store.Delete].
 func (e eviction) Create(ctx context.Context, namespace, name string, obj runtime.Object,
 	options *metav1.CreateOptions) (runtime.Object, error) {
@@ -147,10 +147,10 @@ func (s scale) Update(ctx context.Context, namespace, name string, info registry
 	return resources.ScaleOf(obj), false, nil
 }
 
-// openToAll is the reason in the response to every review.
+// openToAll is the reason in the response to every review of rights.
 const openToAll = "listwatch has no authorization: every client may do everything"
 
-// reviews returns storages for the reviews that clients create about themselves, such as kubectl auth can-i and whoami.
+// reviews returns storages for the reviews that a client requests about itself, like kubectl auth can-i and whoami.
 //
 // Differs: everything is allowed, and the user is anonymous.
 func reviews() map[string]handlers.Storage {
@@ -232,8 +232,8 @@ func installLog(server *handlers.Server, s *handlers.Scope) {
 	s.Verbs = append(s.Verbs, "get")
 }
 
-// serve writes the log of a container. With follow, it continues until the container ends, the pod is gone, the client
-// disconnects, or the server shuts down.
+// serve writes the log of a container. With follow, it continues until the container ends, the pod is gone, its watch
+// ends, the client disconnects, or the server shuts down.
 func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name string, shutdown <-chan struct{}) error {
 	obj, err := l.pods.Get(r.Context(), namespace, name, &metav1.GetOptions{})
 	if err != nil {

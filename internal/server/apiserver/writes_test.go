@@ -143,8 +143,8 @@ const oddSpec = `{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","im
 const oddTemplate = `,"spec":{"selector":{"matchLabels":{"x":"y"}},"template":
 	{"metadata":{"creationTimestamp":null,"labels":{"x":"y"}},"spec":` + oddSpec + `}},"status":{}`
 
-// oddly has wishes by path. Defaults, the strategy and normalisation turn them into the stored object. Paths without an
-// entry get an empty status.
+// oddly has wishes by path. Defaults, the strategy and normalization turn them into the stored object. A path without
+// an entry gets an empty status, if its kind has one.
 var oddly = map[string]string{
 	"pods":             `,"spec":` + oddSpec,
 	"pods/status":      `,"status":{"phase":"Running","conditions":[]}`,
@@ -159,7 +159,7 @@ var oddly = map[string]string{
 	"secrets":                `,"stringData":{"a":"b"}`,
 }
 
-// TestAnApplyThatChangesNothingWritesNothing repeats an apply three times for each kind and each status. The
+// TestAnApplyThatChangesNothingWritesNothing sends the same apply three times for each kind and each status. The
 // applies are two seconds apart, because the times of managed fields have whole seconds.
 func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

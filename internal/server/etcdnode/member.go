@@ -44,15 +44,15 @@ const (
 	// at its start etcd lets as many ticks pass, and so makes raft elect while it still replays its log.
 	patience = 12 * time.Second
 
-	// The number of writes between two snapshots, and the number that raft's log keeps in memory; a hundred more come
-	// and go. Etcd's defaults are 10,000 and 5,000. A start replays the writes after the last snapshot, so all of them
-	// must be kept: if raft elects meanwhile, it reads the writes that it has not applied yet, and panics if they are
-	// compacted.
+	// The number of writes between two snapshots, and the number that raft's log keeps in memory when it is compacted,
+	// every hundred writes. Etcd's defaults are 10,000 and 5,000. A start replays the writes after the last snapshot,
+	// so all of them must be kept: if raft elects meanwhile, it reads the writes that it has not applied yet, and
+	// panics if they are compacted.
 	snapshotCount = 250
 	catchUp       = 2 * snapshotCount
 )
 
-// address is never dialled, but etcd requires a well-formed one.
+// address is never dialed, but etcd requires a well-formed one.
 var address = types.URLs{url.URL{Scheme: "http", Host: "127.0.0.1:0"}}
 
 func init() {
@@ -76,7 +76,7 @@ type member struct {
 	group routine.Group
 }
 
-// start starts a member, and stores it when it accepts writes. After an error, even ctx's, nothing is running.
+// start starts a member, and stores it when it accepts writes. After an error, nothing runs, unless etcd is broken.
 func (e *Etcd) start(ctx context.Context) error {
 	dir := e.options.Dir
 	if err := checkFolder(dir); err != nil {

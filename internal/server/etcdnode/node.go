@@ -48,9 +48,9 @@ type Etcd struct {
 	trouble *trouble
 	client  *clientv3.Client
 
-	lifeMu sync.Mutex             // held while the member starts or stops, and by Close
+	lifeMu sync.Mutex             // held by Restart and Close
 	closed bool                   // guarded by lifeMu
-	member atomic.Pointer[member] // nil while the member is down; replaced with lifeMu held
+	member atomic.Pointer[member] // nil while the member is down; after Start, replaced with lifeMu held
 }
 
 // Start starts etcd on the data in options.Dir, and returns when etcd accepts writes. It returns an error if another
@@ -130,7 +130,7 @@ func (e *Etcd) stop() {
 	}
 }
 
-// lockWait is the time after which a locked data folder counts as in use, which lets a server finish its shutdown.
+// lockWait is the time after which a locked data folder counts as in use. Until then, its server may shut down.
 const lockWait = time.Second
 
 // checkFolder returns an error if the data in dir is unusable: an older version with three members has written it, or
@@ -147,8 +147,8 @@ func checkFolder(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil
 	}
-	// A read-only database takes a shared lock, which it waits for while a writer has the lock, and changes nothing.
-	// The system releases the lock of a process that has died.
+	// Opening the database read-only changes nothing. It waits for a shared lock while a writer has the lock. The
+	// system releases the lock of a process that has died.
 	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if errors.Is(err, bbolterrors.ErrTimeout) {
 		return fmt.Errorf("the etcd data folder %s is in use by another process", dir)

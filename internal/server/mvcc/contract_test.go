@@ -49,7 +49,7 @@ func text(kv *mvccpb.KeyValue) string {
 	return fmt.Sprintf("%s=%s@%d/%d#%d", kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision, kv.Version)
 }
 
-// put returns the new revision, or 0 if there is none. delete does the same.
+// put returns the store's revision after a write that succeeded, or else 0. delete does the same.
 func (s *session) put(key, value string, expected int64) int64 {
 	r, err := s.client.OptimisticPut(s.ctx, key, []byte(value), expected, kubernetes.PutOptions{GetOnFailure: true})
 	s.say("put %s=%s if %d: %v %s at %d, %v", key, value, expected, r.Succeeded, text(r.KV), r.Revision, err)
@@ -251,7 +251,7 @@ func random(s *session, r *rand.Rand) {
 	}
 	s.list("/nothing/", kubernetes.ListOptions{})
 	rev = s.put("/p/z", "last", 0)
-	for from := max(compacted-1, 1); from <= compacted+1; from++ { // older revisions are gone
+	for from := max(compacted-1, 1); from <= compacted+1; from++ { // revisions before compacted are gone
 		s.watch("/p/", rev, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithPrevKV())
 	}
 }

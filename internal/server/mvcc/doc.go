@@ -6,9 +6,9 @@
 // Each revision has its own tree of keys, which never changes. Only the path to the written key is new; the rest of the
 // tree is shared with the revision before.
 //
-// The store has no ticker: a lease ends at the first read, optimistic write or request for progress after its time.
-// There are no transactions of more than one key, and no delays: a watch delivers a commit as soon as its goroutine
-// runs, even when it resumes from the past.
+// The store has no ticker for leases: a lease ends at the first read, optimistic write, new lease or request for
+// progress after its time. There are no transactions of more than one key, and no delays: a watch delivers a commit as
+// soon as the watch's goroutine runs, even when the watch resumes from the past.
 //
 // # Goroutines and locks
 //

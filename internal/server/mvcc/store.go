@@ -28,7 +28,7 @@ type Store struct {
 	// Set by New, never changed.
 	clock clock.WithTicker
 
-	mu        sync.Mutex // guards the fields below; no other lock is taken while it is held
+	mu        sync.Mutex // guards the fields below; only the clock's lock is taken while it is held
 	revision  int64      // the newest revision
 	compacted int64      // older revisions are gone; 0: none are
 	history   []revision // the revisions that are still there, oldest first
@@ -39,7 +39,7 @@ type Store struct {
 
 // revision is the result of one write. It never changes.
 type revision struct {
-	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the last revision's tree, with one change
+	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the previous revision's tree, with one change
 	event *clientv3.Event                 // contains the previous state; nil in an empty store
 }
 
@@ -68,8 +68,8 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Get returns key at opts.Revision, or at the newest revision if that is 0; KV is nil if there is no key. Errors:
-// ctx's, ErrFutureRev, ErrCompacted.
+// Get returns key at opts.Revision; 0 means the newest revision. KV is nil if the key does not exist. Errors: ctx's,
+// ErrFutureRev, ErrCompacted.
 func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions) (kubernetes.GetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// expireLocked ends due leases, and deletes their keys. Errors: ctx's, or ErrLeaseNotFound if there is no wanted lease.
+// expireLocked ends due leases, and deletes their keys. Errors: ctx's, or ErrLeaseNotFound if wanted does not exist.
 func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
 	if err := ctx.Err(); err != nil {
 		return err

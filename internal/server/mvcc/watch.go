@@ -53,8 +53,8 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	return w.responses
 }
 
-// register chooses the watch's first revision, and adds the watch and all events from there on, in one step. It cancels
-// the watch if that revision is compacted.
+// register chooses the watch's first revision, and adds the watch with all events from that revision on, in one step.
+// It cancels the watch if that revision is compacted.
 func (s *Store) register(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Store) register(w *watcher) {
 }
 
 // RequestProgress sends the newest revision to every watch of ctx's stream, after its pending events. As in etcd, it
-// sends none while one of the watches begins at a later revision. The error is ctx's.
+// sends nothing while one of the watches begins at a later revision. The error is ctx's.
 func (s *Store) RequestProgress(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (w *watcher) offerLocked(made ...revision) {
 	}
 }
 
-// wants reports whether written is in the watch's range. written is nil in an empty store.
+// wants reports whether the watch delivers written, by its key and revision. written is nil in an empty store.
 func (w *watcher) wants(written *mvccpb.KeyValue) bool {
 	key := string(written.GetKey())
 	if written == nil || written.ModRevision < w.from {

@@ -18,7 +18,7 @@ import (
 
 // Listener returns the server's ends of pipes from Accept. It may be used from any goroutine.
 type Listener struct {
-	conns  chan net.Conn // sent by Dial, never closed; unbuffered: Dial returns after Accept
+	conns  chan net.Conn // sent by connect, never closed; unbuffered: Dial returns after Accept
 	done   chan struct{} // closed by Close
 	closed sync.Once
 }
@@ -131,7 +131,7 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 // Linux doubles them. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
 const socketBuffers = 16 << 10
 
-// Lines returns a client like [Network.Client], and one whose connections buffer 16 KB of unread data, as sockets do.
+// Lines returns a client like that of [Network.Client], and one whose connections hold 16 KB unread, as sockets do.
 // The caller calls CloseIdleConnections of both when done.
 func (n *Network) Lines() (plain, buffered *http.Client) {
 	plain, buffered = n.Client(), n.Client()

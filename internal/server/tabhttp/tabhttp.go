@@ -32,7 +32,7 @@ const maxChunk = 4 << 10
 
 // Message is one message. Fields that its kind does not use are empty.
 type Message struct {
-	ID          int // the number of the exchange, which the page counts
+	ID          int // the number of the exchange, chosen by the page
 	Kind        string
 	Method, URL string
 	Header      http.Header
@@ -58,7 +58,7 @@ type Proxy struct {
 type exchange struct {
 	cancel context.CancelFunc
 	room   atomic.Int64  // bytes that may be sent
-	more   chan struct{} // sent by Receive when room changes, received by send, never closed; has room for one
+	more   chan struct{} // sent by Receive when room changes, received by send, never closed; capacity 1
 }
 
 // New returns a proxy that forwards requests through client, and sends messages with post, which must not block.
@@ -131,7 +131,7 @@ func (p *Proxy) pump(ctx context.Context, e *exchange, m Message) error {
 	}
 }
 
-// send posts a piece of the response, and waits until the page has room for all of it.
+// send posts a piece of the response, in parts if the page has too little room for all of it. The error is ctx's.
 func (p *Proxy) send(ctx context.Context, e *exchange, id int, piece []byte) error {
 	for len(piece) > 0 {
 		n := min(e.room.Load(), int64(len(piece)))
