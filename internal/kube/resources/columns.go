@@ -255,7 +255,7 @@ func (r *Row) field(path string) any {
 	return value
 }
 
-// show returns a cell with the value of a field. If that is missing or empty, the cell shows otherwise instead.
+// show returns a cell with the value of a field, or with the value of otherwise if the field is missing or empty.
 func show(path string, otherwise any) func(*Row) any {
 	return func(r *Row) any {
 		if value := r.field(path); value != nil && value != "" {
