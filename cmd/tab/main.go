@@ -26,7 +26,7 @@ const (
 	gcPercent   = 50       // the value in cmd/viz
 	memoryLimit = 96 << 20 // bytes of Go's memory, which a tab never gives back
 	maxTraffic  = 100      // changes a second: more would keep the one thread from all other work
-	logSize     = 6 << 10  // records: as many as five minutes of the demo make, and more than any story makes
+	logSize     = 6 << 10  // five minutes of the demo, and more than any story that is played here
 	ringSize    = 32       // versions in each ring: a story can overflow it with fewer records than logSize
 )
 
