@@ -32,7 +32,7 @@ import (
 // The zero value is open. All methods are safe for concurrent use.
 type Gate struct {
 	closed  atomic.Bool   // whether the gate may have to hold a goroutine; written under mu; read at each point
-	changes atomic.Uint64 // possible changes of the result of [Gate.State]
+	changes atomic.Uint64 // number of possible changes of the result of [Gate.State]
 	names   *Names        // the names of the gate's log; set by NewLog, never changed
 
 	mu      sync.Mutex // guards the fields below; taken before the lock of names
@@ -121,7 +121,7 @@ func (g *Gate) wait(r Record) {
 	}
 }
 
-// enter adds and returns a waiter, whose passed channel the goroutine must await, or nil if it may continue.
+// enter adds and returns a waiter, whose passed channel the goroutine must await. It returns nil if none is needed.
 func (g *Gate) enter(r Record) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()

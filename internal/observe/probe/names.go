@@ -84,7 +84,7 @@ func boundAs(name, text string) string {
 	return Bound(text)
 }
 
-// TextsOf returns texts, given in the order in which the point declares their names.
+// TextsOf returns the given texts, under the names that the point declares in the same order.
 func TextsOf(point Point, texts ...string) Texts {
 	byName := map[string]string{}
 	for i, name := range point.Info().Texts.List() {

@@ -215,7 +215,7 @@ func TestNoRuleJudgesWhatWasNotSeen(t *testing.T) {
 	}
 }
 
-// TestAQuietWatcherIsNotAccused: only the record of a look at the watcher shows that the log lacks some of its moments.
+// TestAQuietWatcherIsNotAccused leaves out routine moments of w1 after the record of a look at it: no rule is broken.
 func TestAQuietWatcherIsNotAccused(t *testing.T) {
 	whole := story()
 	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine }

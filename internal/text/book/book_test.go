@@ -398,7 +398,7 @@ var (
 )
 
 // A forge shows only the link to a first try. The READMEs therefore also have its code and its output below their
-// links. Each README but the last ends with a link to the next chapter, which every page of the book has.
+// links. Each README but the last ends with a link to the next chapter, which the page in the book has already.
 func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
 	tries, list := 0, require.Value(chapters.List(chapters.FS()))(t)

@@ -97,7 +97,7 @@ func classOf(tok token.Token, literal string, before token.Token) string {
 	return ""
 }
 
-// paint writes escaped text in a span of class. If the text has several lines, each gets a span of its own.
+// paint escapes a text, and writes it in a span of the class, if any. Each line of the text gets a span of its own.
 func paint(out *strings.Builder, class, text string) {
 	text = html.EscapeString(text)
 	if class != "" {
