@@ -1,5 +1,5 @@
 // The book beside the stage: the reader's place in the text selects the moment that the mini-stage shows. In a narrow
-// window, the mini-stage is above the text, and only buttons select.
+// window, the mini-stage is above the text, and only clicks select.
 
 import { $, make, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -37,7 +37,7 @@ class MiniStage {
     when(window, "message", ({ source, data }) => {
       if (this.frame && source === this.frame.contentWindow) mini.dataset.shown = data.shows;
     });
-    window.addEventListener("scroll", () => this.scrolled(), { passive: true }); // at most once before each frame
+    window.addEventListener("scroll", () => this.scrolled(), { passive: true }); // fires at most once before each frame
     this.answer.addEventListener("toggle", () => this.scrolled());
     for (const type of /** @type {const} */ (["pointerover", "focusin", "focusout"])) {
       when(window, type, () => this.point());

@@ -5,7 +5,7 @@ import { $, mark, parts, when } from "../dom/dom.js";
 /** @typedef {{ player: page.Player, scene: page.Scene, zoom: page.Zoom }} Stage */
 
 const nearby = 200; // the maximum number of records to play rather than skip
-const lasts = 2400; // ms
+const lasts = 2400; // ms in which they are played
 
 /** @param {Stage} stage @returns {page.Part & { ready?: () => void }} */
 export function newFigure({ player, scene, zoom }) {
@@ -27,7 +27,7 @@ export function newFigure({ player, scene, zoom }) {
     parent.postMessage({ shows: at }, "*");
   }
 
-  // name lights the part that the reader points at, or none. A part out of sight is scrolled to the middle.
+  // name lights the part that the reader points at, or none. The camera moves to the station of a part out of sight.
   /** @param {string} part @param {string} [kind] */
   function name(part, kind) {
     parts(scene.root, ".named").forEach((other) => other.classList.remove("named"));

@@ -59,7 +59,7 @@
   /** @param {string} path */
   const page = (path) => root + path.replace(/\/?(?=$|[?#])/, (slash) => `${slash && "/index"}.html`).slice(1);
 
-  // request answers in place of the program: the search index, recordings, stories, and the inspector's leaves.
+  // request answers in place of the program, with the search index, recordings, stories, and the inspector's leaves.
   /** @param {string | URL} url @param {RequestInit} options @param {Http} http */
   async function request(url, { method }, http) {
     if (method === "POST") throw new Error("There is no machine to play it.");

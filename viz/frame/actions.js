@@ -40,7 +40,7 @@ export class Actions {
     if (!(await player.stepTo(direction, follow.has() ? hop : () => true))) tell("no other hop is near");
   }
 
-  // toggleFollow follows an object, or stops following it. Without a key, it stops, or follows the last object changed.
+  // toggleFollow follows an object, or stops following it. Without a key, it stops, or follows the last changed object.
   toggleFollow(key = this.stage.follow.has() ? "" : objectKey(this.stage.scene.store.at(-1)?.key ?? "")) {
     const { follow, tell } = this.stage;
     follow.set(follow.key === key ? "" : key);
@@ -75,7 +75,7 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A click on data-seq seeks that record. A click on data-copy copies its text, or that of the element before.
+    // A click on data-seq seeks the record; one on data-copy copies its value or else the text of the element before.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));

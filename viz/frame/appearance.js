@@ -1,5 +1,4 @@
-// Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the current
-// switches. Elements have the same attributes at both levels of detail.
+// Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the switches.
 
 import { $, address, parts, put, say, when } from "../dom/dom.js";
 

@@ -193,7 +193,7 @@ export class Inspector {
     this.countHits(false);
     // Wait for a slow leaf: otherwise the next request would replace it before it arrives, again and again.
     if (this.awaited || this.shownSeq === this.stage.player.target()) return;
-    if (this.tab === "history") this.load(); // a history leaf ends at that record
+    if (this.tab === "history") this.load(); // a history leaf ends at the cursor's record
     else this.fill();
   }
 

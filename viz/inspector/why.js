@@ -66,7 +66,7 @@ export function stateOf(res, { station, queue, subject }, titles, about) {
 
 // ---- the chain of waits
 
-const most = 64; // the maximum number of chains of a place, for its longest queues; each chain searches all waits
+const most = 64; // the maximum number of chains of a place, for its longest queues, because each searches all waits
 
 // ways describes the hand-overs without a queue: from the StreamWatcher to the reflector, from a watcher to its client.
 /** @type {{ [queue: string]: { name: string, station: probe.Station, takers: string } }} */

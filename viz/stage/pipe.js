@@ -59,7 +59,7 @@ export function showShelf(scene, name, shelf) {
   const shown = known.slice(-(n > rows.length ? rows.length - 1 : rows.length));
   const newest = shown.at(-1)?.key;
   shown.sort((a, b) => (a.key < b.key ? -1 : 1));
-  // The objects without a row. The fold only counts objects that have not changed since the first list.
+  // The number of objects without a row: those that do not fit, and those that the fold has counted but not seen.
   const rest = n - shown.length;
   const missing = (name === "indexer" && scene.story?.missing(known)) || [];
   rows.forEach((row, i) => {
@@ -83,7 +83,7 @@ function showRow(scene, row, { object, rest, box }) {
   put(row, "data-key", object ? objectKey(object.key) : "");
   row.object = object;
   const rv = object?.rv ?? "";
-  const room = box.W - 20 - digit * rv.length; // keeps the version off the name
+  const room = box.W - 20 - digit * rv.length; // keeps the name off the version
   const name = object ? fitted(shortKey(object.key), rowFont, room) : rest ? `+${rest} more` : "";
   call(part(row, ".key"), name, scene.story?.names.get(rv));
   say(part(row, ".rv"), rv !== "0" ? rv : "");

@@ -17,8 +17,8 @@ import { brief, shortKey } from "./tokens.js";
  * @typedef {(s: Router, r: probe.Record) => void} Step
  */
 
-// A copy's name has the change's version, its object and a branch: "" for the original, a subject, or "informer" for
-// the informer on stage. A key in a workqueue has no version.
+// A copy's name has the change's version, its object and a branch: "" for the original, a subject, "informer" for the
+// informer on stage, or "more" for all watchers without a lane. A key in a workqueue has no version.
 /** @param {probe.Record} r @param {string} [branch] */
 const copy = (r, branch = "") => `${r.rv ?? ""}|${objectKey(r.key ?? "")}|${branch}`;
 /** @param {probe.Record} r */

@@ -53,7 +53,7 @@ export class Zoom {
     this.lay();
   }
 
-  // all returns the view of the whole stage, with empty ground where the frame is larger, or a phone's first view.
+  // all returns the view of the whole stage and of empty ground around it or, in a phone's first view, of one part.
   /** @returns {View} */
   all() {
     const { scene } = this;

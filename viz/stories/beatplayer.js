@@ -1,7 +1,7 @@
 // The beat player holds the viewer's place in a story and decides what comes next. It uses no document, clock or
 // program, so that a test needs no browser. It acts through `on`, and tick passes the time. The phases of a beat:
 //	busy    the page fetches the beat's records; for a live story's first beat, the program plays the story
-//	ready   the viewer reads and nothing moves, until Next or a guess; after a Next, the beat begins by itself
+//	ready   the viewer reads, until Next or a guess; briefly if Next led to this beat and it has no question
 //	plays   the cursor moves to the beat's end
 //	rests   the cursor is at the beat's end
 //	away    the viewer has moved the cursor elsewhere, or the records could not be fetched

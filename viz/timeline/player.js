@@ -1,8 +1,8 @@
-// The player moves the cursor, which is the only clock. In every mode the picture is the fold of the records up to the
-// cursor, plus a moving token for the next record. One change travels at a time, hop by hop. An arrival (sent,
-// appended, stored) travels first and is folded when it lands. A departure (received, popped) is folded first and then
-// travels. Due records are those that have arrived; in a replay, those before the log's own clock; in a story, those up
-// to its goal. In a stream the cursor sweeps over the records, ten pictures a second.
+// The player moves the cursor. In every mode the picture is the fold of the records up to the cursor, plus a moving
+// token for the next record. One change travels at a time, hop by hop. An arrival (sent, appended, stored) travels
+// first and is folded when it lands. A departure (received, popped) is folded first and then travels. Due records are
+// those that have arrived; in a replay, those up to its log time; in a story, those up to its goal. In a stream the
+// cursor sweeps over the records, ten pictures a second.
 
 import { departs, together } from "../stage/hops.js";
 import { Pace, changeOf } from "./pace.js";
@@ -59,7 +59,7 @@ export class Player {
     this.head = state.seq; // the newest record
     this.oldest = 0; // the first record with a picture
     this.recording = false; // whether a recording is on stage
-    this.moved = false; // whether the viewer has moved the cursor since the freeze
+    this.moved = false; // whether the viewer chose the moment on stage, by moving or replaying
     this.sweeping = false; // whether records come too fast to show hop by hop
     /** @type {Flight | null} */
     this.flight = null;
@@ -288,7 +288,7 @@ export class Player {
     this.mode = "playing";
   }
 
-  // toggle freezes a running stage. If moved, recorded or at another speed, a frozen one plays on, otherwise goes live.
+  // toggle freezes a running stage. A frozen one returns to live, or plays on if moved, recorded or at another speed.
   toggle() {
     if (this.mode !== "frozen") return this.freeze();
     return this.moved || this.recording || this.speed !== 1 ? this.play() : this.live();
