@@ -444,7 +444,7 @@ export function bound(text) {
   return Array.from(text.slice(0, 2 * maxText)).slice(0, maxText).join("");
 }
 
-// ---- probe/info.go: Record.Anomaly, Record.Sentence and ObjectKey
+// ---- anomalies, sentences and names (probe/info.go)
 
 // calm lists the anomalies of normal operation.
 const calm = new Set([

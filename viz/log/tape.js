@@ -39,7 +39,7 @@ export class Tape {
     /** @type {{ seq: number, parts: number, state: fold.State }[]} */
     this.frames = []; // oldest first
     /** @type {Map<string, string>} */
-    this.names = new Map(); // the names of watchers' clients, including closed ones
+    this.names = new Map(); // the clients' names by watcher, for closed watchers, too
   }
 
   /** @param {number} seq */

@@ -32,7 +32,7 @@ import { heldIn } from "./pipe.js";
  * @property {ReturnType<page.Planner["travelling"]>} moving
  * @property {(Token & { owner: string, point: string, in: string })[]} ahead the next places of tokens
  * @property {Drawn[]} drawn
- * @property {number} pile changes without a record at or before the cursor
+ * @property {number} pile the number of changes that begin after the cursor
  * @property {number} level 0, or 3: a stream
  * @property {{ start: number, end: number, capacity: number }} ring
  * @property {(Token & { at: string, station: string, goroutine: string })[]} held

@@ -24,7 +24,7 @@ import { hangsOn, programs } from "../stage/places.js";
  * @property {number} went the time of its last move, by the stage's clock
  * @typedef {object} Who the rules that decide who made a change
  * @property {string} viewers a pattern of agents whose changes go first
- * @property {string} demo the agent whose changes make room
+ * @property {string} demo the agent whose changes make room for the viewer's
  * @property {string[]} writes methods of requests that change something
  * @property {(r: probe.Record) => boolean} here whether a record is about the resource on stage
  * @property {(r: probe.Record) => boolean} yours whether a record is on the way to, or in, the client on stage

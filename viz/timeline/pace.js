@@ -32,9 +32,9 @@ const gap = 60; // the maximum ms between two changes that land untold
 const waits = 300; // ms without progress after which the next change may be told
 const late = 9500; // ms behind the newest record, in live mode, beyond which some changes land untold
 const noted = 4000; // the maximum number of changes remembered as waiting or told
-const final = 5; // the last records of a goal, which are always told
+const final = 5; // the number of a goal's last records, which never lag
 const few = 20; // the maximum number of changes a second that travel
-const calm = 0.7; // the share of few below which a stream ends
+const calm = 0.7; // a stream ends below this share of that rate
 const patience = 2000; // ms for which the rate must stay that low
 
 // changeOf names the change that a record is about, or returns "" for a record without a version.

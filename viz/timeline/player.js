@@ -72,7 +72,7 @@ export class Player {
     this.ticket = 0; // the number of the newest seek
     this.wanted = 0; // the target of that seek; 0 if none runs
     this.loading = false;
-    this.lent = false; // the tape owns the picture on stage: clone it before folding on
+    this.lent = false; // whether the tape owns the picture on stage, which is then cloned before folding on
   }
 
   get clock() { return this.beat.clock; }

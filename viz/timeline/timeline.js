@@ -15,7 +15,7 @@ import { clockText, marks } from "../lib/texts.js";
 const width = limits.bucketWidth; // ns
 const period = 100; // ms between two drawings
 const askPeriod = 2000; // ms between two requests for the index
-const least = 200; // ms; a shorter lag has no text
+const least = 200; // ms; a shorter lag is not shown
 const told = 8e9; // ns of log time for which the stage shows a client's 410
 const gone = ["RequestAnswered", "FrameWritten"]; // points whose flags are 410s
 
