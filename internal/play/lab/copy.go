@@ -101,7 +101,7 @@ func (v visible) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // prepare turns a copy of the sources into the lab's working copy. It removes the edit or the answer from the lab's own
-// file, because the attendee works in that folder.
+// file, where the attendee would find it.
 func (l Lab) prepare(dir string) error {
 	name, text, err := answerFile, []byte(l.form()), error(nil)
 	if l.Kind != Predict {

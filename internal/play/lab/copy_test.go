@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// tinyRoot returns a checkout without git, and a lab. The checkout has one file, in the lab's chapter.
+// tinyRoot returns a checkout without git, and a lab. The checkout has one source file, and the lab's own file.
 func tinyRoot(t *testing.T) (string, Lab) {
 	t.Helper()
 	root := t.TempDir()
@@ -30,7 +30,7 @@ func write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
-// TestStartTouchesNothingThatItDidNotMake starts a lab in folders that are not empty, and compares every byte there
+// TestStartTouchesNothingThatItDidNotMake starts a lab at places that are taken, and compares every byte around them
 // afterwards.
 func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 	for name, each := range map[string]struct{ dir, want string }{

@@ -31,7 +31,7 @@ type Action struct {
 	What   string            `json:"what"`  // describes the compared part; "": nothing is compared
 	Show   string            `json:"show"`  // a pattern: compares its groups or, without groups, the number of matches
 	Want   string            `json:"want"`
-	Within int               `json:"within"` // seconds until the answer must match; 0: three
+	Within int               `json:"within"` // seconds to repeat Do until it matches; 0: three for GET /viz/, else none
 }
 
 // Drive builds and starts the program in the working copy dir, and plays the step's script. It writes each action to

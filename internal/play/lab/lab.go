@@ -37,8 +37,8 @@ const (
 )
 
 // Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with these fields as YAML. A Find or a
-// Build then has the replaced text, as whole lines. A Predict has the answer, and the number of the record that shows
-// the answer.
+// Build then has its edit: whole lines and their replacement, or the new body of a declaration. A Predict has the
+// answer, and the number of the record that shows the answer.
 type Lab struct {
 	ID      string   `json:"-"` // "bookmark-lies", the argument of `go run ./cmd/lab start`
 	Chapter string   `json:"-"` // folder of the lab's chapter: "06-cacher"

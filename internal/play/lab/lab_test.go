@@ -193,7 +193,7 @@ func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	}
 }
 
-// proofs maps each question to a function that finds its answer in the recording and the record that shows the answer.
+// proofs maps each question to a function that finds, in the recording, the answer and the record that shows it.
 var proofs = map[string]func(log records) (answer string, proof probe.Record){
 	"predict-synced": func(log records) (string, probe.Record) {
 		first := log.from(probe.ReflectorReceived, func(r probe.Record) bool { return r.Subject == "informer" })[0]
@@ -237,7 +237,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// The method from returns the records from the first at the point that fulfils is, or a zero record if none does.
+// The method from returns the records from the first at the point that the filter accepts, or else a zero record.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {
@@ -246,7 +246,7 @@ func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	return r[i:]
 }
 
-// count returns the number of records that are at the point and fulfil is, as text.
+// count returns the number of records at the point that the filter accepts, as text.
 func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 	return fmt.Sprint(len(slices.DeleteFunc(slices.Clone(r), func(each probe.Record) bool {
 		return each.Point != point || !is(each)

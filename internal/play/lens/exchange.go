@@ -155,7 +155,7 @@ func (x *exchange) look() {
 	x.piece = x.piece[:0]
 }
 
-// Ask is a parsed request. Its only header is the user agent: it has no credentials. Each text has at most 200 bytes.
+// Ask is a parsed request without secrets: its only header is the user agent. Texts have up to 200 bytes, Resource 400.
 type Ask struct {
 	Client                       string // the user agent
 	Method                       string

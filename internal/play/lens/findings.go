@@ -61,11 +61,11 @@ type trail struct {
 	open  map[*request]bool // open watches
 	times map[string]int    // how often each verdict has matched, by the verdict's ID
 
-	listRV string // the version of the newest list; "" before the first
+	listRV string // the version of the newest list or watch-list; "" before the first
 }
 
-// begin adds a request to its client's trail and to the log, and judges a list or watch. It only counts a request whose
-// path is outside the API.
+// begin writes a request to the log, judges a list or watch, and adds it to its client's trail. A request whose path is
+// outside the API is only counted.
 func (l *Lens) begin(ask Ask, path, query string) *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

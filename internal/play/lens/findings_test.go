@@ -151,7 +151,7 @@ const long = "timeoutSeconds=36000"
 
 func from(version string) string { return "resourceVersion=" + version }
 
-// relist lists, waits until the server has forgotten the list's version, and watches from there.
+// relist lists, makes the server forget the list's version, and requires that a watch from that version gets 410.
 func relist(p *program, more string) {
 	version := p.list("")
 	p.age()

@@ -96,7 +96,7 @@ func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	assert.True(t, kept <= 4<<20 && len(l.trails) == 21, "%d bytes are kept of %d trails", kept, len(l.trails))
 }
 
-// told returns the log's sentences, once the log has a record of each point.
+// told waits until the log has a record of each point, and returns the log's sentences.
 func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) {
 	t.Helper()
 	eventually.Holds(t, &lines, func() bool {
@@ -112,8 +112,8 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 	return lines
 }
 
-// TestWhatIsSeenIsToldInTheLog checks that the log, the report and the errors contain no credentials. The gate holds
-// the world all the time, but not the lens.
+// TestWhatIsSeenIsToldInTheLog compares the log's sentences, and checks that the log, the report and the errors contain
+// no credentials. The gate holds the world all the time, but not the lens.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed to end the watch
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {

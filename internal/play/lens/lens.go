@@ -84,7 +84,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// Run checks the open requests once a second until ctx is done. Call it once.
+// Run checks the open requests and the trails once a second until ctx is done. Call it once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
 	routine.Every(ctx, l.config.Clock, period, l.tick)

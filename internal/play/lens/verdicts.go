@@ -28,7 +28,7 @@ type judged struct {
 // Thresholds of the verdicts.
 const (
 	// pollsWithin is the longest mean time between the lists of a poll, because rarer lists cost little. A few lists
-	// are not a poll, because commands such as helm list several times, and people repeat commands.
+	// are not a poll, because a command such as helm lists several times, and people repeat commands.
 	pollsWithin = 2 * time.Minute
 	minGone     = 3               // watches in a row from the same stale version
 	silentFor   = 2 * time.Minute // longer than any client's backoff
@@ -175,7 +175,7 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// lives reports whether one of the client's open watches is older than since: the client is still the same process.
+// lives reports whether an open watch of the client began before since, so that the client is still the same process.
 func (c *judged) lives(since time.Time) bool {
 	for _, t := range c.lens.trails {
 		if t.client != c.client {

@@ -44,7 +44,7 @@ const (
 	podsPath    = "/api/v1/namespaces/default/pods"
 )
 
-// inWorld runs body in a bubble. The server there has a pod and a config map, each named default/a.
+// inWorld runs body in a bubble, in a world whose server has a pod and a config map, each named default/a.
 func inWorld(t *testing.T, body func(w *world)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's clock
@@ -107,7 +107,7 @@ var contentTypes = map[string]string{
 	http.MethodPost: "application/json", http.MethodPatch: "application/merge-patch+json",
 }
 
-// learn returns the version of an object or a list, and saves the version in new if none was newer.
+// learn returns the version of an object or a list, and saves it in w.new if it is the newest so far.
 func (w *world) learn(answer []byte) string {
 	var got metav1.PartialObjectMetadata
 	if json.Unmarshal(answer, &got) == nil && older(w.new, got.ResourceVersion) {

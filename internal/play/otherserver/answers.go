@@ -35,8 +35,8 @@ const maxList = 64 << 20
 
 var errTooMany = errors.New("too many objects")
 
-// watched is one watched resource: an informer, with its transport and its decoder. Both request only metadata, limit
-// the responses while they arrive, and describe problems in words.
+// watched is one watched resource: an informer, with its transport and its decoder. The transport requests only
+// metadata; both limit the responses while they arrive, and describe problems in words.
 type watched struct {
 	// Set by Guest.add, never changed.
 	guest    *Guest
@@ -45,7 +45,7 @@ type watched struct {
 
 	stop     func()       // cancels the informer; set before the first request; may be called several times
 	objects  atomic.Int64 // the informer's objects
-	first    atomic.Int64 // objects of a watch-list's initial state so far; negative once the state is complete
+	first    atomic.Int64 // objects of a watch-list's initial state so far; negative while no such state arrives
 	exceeded atomic.Bool  // there is too much data; never reset
 	trouble  atomic.Value // string: the problem of the newest answer
 }
@@ -116,7 +116,7 @@ func (w *watched) judge(status int) string {
 	return fmt.Sprintf("%d: %s", status, words.Replace(text))
 }
 
-// failed handles the error of a list. A list that is too long stops the informer.
+// failed handles an error of the reflector. A list that is too long stops the informer.
 func (w *watched) failed(_ context.Context, _ *reflector.Reflector, err error) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		_ = w.exceed()

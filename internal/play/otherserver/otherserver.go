@@ -162,7 +162,7 @@ func (w *watched) run(ctx context.Context) {
 	w.informer.Run(watching)
 }
 
-// Recount makes the informer of a resource report its objects, if subject is "informer" and there are at most limit.
+// Recount makes a resource's informer report its objects if subject is "informer" and there are at most limit of them.
 func (g *Guest) Recount(resource, subject string, limit int) {
 	for _, w := range g.watched {
 		if subject == "informer" && w.resource.plural == resource {

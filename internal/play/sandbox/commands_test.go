@@ -50,7 +50,7 @@ func (w *world) podNames(t *testing.T) (names []string) {
 	return names
 }
 
-// In a held world a command is accepted at once. Its effects wait until the world goes on.
+// In a held world each command begins, and its request returns, within heldPeriod. The reset ends after the release.
 func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
 		s.RestartEtcd = func(context.Context) error { return nil }
@@ -219,8 +219,8 @@ func TestAWatcherDoesNotGoOnFromInsideAState(t *testing.T) {
 	}
 }
 
-// fakes stands in for functions that the small etcd lacks: a restart and switches. Each takes a second; a restart stops
-// when its context ends.
+// fakes stands in for a restart of etcd and for the program's switches. A restart or a switch takes a second; a restart
+// stops when its context ends.
 type fakes struct{ done atomic.Int32 }
 
 func (f *fakes) restart(ctx context.Context) error {
@@ -247,8 +247,8 @@ func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
 
 func (f *fakes) Now() map[string]string { return nil }
 
-// TestACommandWhoseRequestGoesIsDone cancels the request of each slow command, either while the world holds the command
-// or while the command is working.
+// TestACommandWhoseRequestGoesIsDone cancels the requests of slow commands: of a reset while the world holds it, and of
+// the others while they work.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	turn := func(name, target, value string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {
@@ -341,13 +341,13 @@ func (w *world) everything(s *Run) error {
 	return nil
 }
 
-// In a held world a reset ends the story at once. The story's pods remain until the world goes on.
+// In a held world a reset turns the story's knobs back and closes its watchers. Its pods remain until the release.
 func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		before := w.knobs()
 		told := make(chan error, 1)
 		go func() { told <- w.Play(t.Context(), "everything", w.everything) }()
-		time.Sleep(505 * time.Millisecond) // a moment between two beats of the story and two writes of the traffic
+		time.Sleep(505 * time.Millisecond) // between two beats of the story, and between two writes of the traffic
 		synctest.Wait()
 		select {
 		case err := <-told:
@@ -356,7 +356,7 @@ func TestAResetEndsAStoryInAHeldWorld(t *testing.T) {
 		}
 		w.log.Gate().Hold()
 		time.Sleep(time.Second)
-		another := w.Play(t.Context(), "another", func(*Run) error { return nil }) // writes nothing: the gate is closed
+		another := w.Play(t.Context(), "another", func(*Run) error { return nil }) // a gate does not delay the refusal
 		assert.Fails(t, another, apierrors.IsConflict, "another story")
 		assert.NoError(t, assert.ErrorOf(w.Reset(t.Context())))
 		if state := w.Knobs(); state.Traffic.Rate != 0 || len(state.Handlers) != 1 || len(w.Watchers()) != 0 {

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// errCut is the error for a client whose line is cut. A server that is briefly unreachable causes the same error, after
-// which a reflector resumes its watch. After most other errors a reflector reads the whole state again.
+// errCut is the error of a request whose line is cut. It is like that of a server that is briefly unreachable, so a
+// reflector opens its watch again; most other refusals would make it read the whole state again.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
 // Connections is the client half's end of the wire. Each client, identified by its user agent, has its own connections.
@@ -107,8 +107,8 @@ func (c *Connections) CloseIdleConnections() {
 	}
 }
 
-// turn turns a knob of the client Target, if the client has sent a request and was not forgotten. A drop or a cut also
-// breaks streams that are being opened.
+// turn turns a knob of the client k.Target, unless the client has sent no request or was forgotten. A drop or a cut
+// also breaks streams that are being opened.
 func (c *Connections) turn(k Knob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (l *line) breakLocked() {
 	clear(l.watches)
 }
 
-// breakAll breaks the open streams of all clients with a prefix.
+// breakAll breaks the watches of all clients whose user agents begin with prefix.
 func (c *Connections) breakAll(prefix string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *Connections) forget(userAgent string) {
 	}
 }
 
-// Connection describes one client with open streams, or a cut or stalled line.
+// Connection is the state of one client's line.
 type Connection struct {
 	UserAgent string `json:"userAgent"`
 	Streams   int    `json:"streams"` // number of open streams
@@ -182,11 +182,11 @@ func (c *Connections) of(userAgent string) (info Connection) {
 	return info
 }
 
-// list returns the connections, sorted by their clients.
+// list returns the clients with open streams or with a cut or stalled line, sorted by their user agents.
 func (c *Connections) list() []Connection {
 	c.mu.Lock()
 	clients := slices.Sorted(maps.Keys(c.lines))
-	c.mu.Unlock() // the method of the lines locks mu itself
+	c.mu.Unlock() // c.of locks mu itself
 	list := []Connection{}
 	for _, userAgent := range clients {
 		if each := c.of(userAgent); each.Streams > 0 || each.Cut || each.Stalled {
@@ -203,7 +203,7 @@ type answer struct {
 	// Set by begin, never changed.
 	connections *Connections
 	line        *line
-	ctx         context.Context // the request's, cancelled when the response ends; by errCut after a cut
+	ctx         context.Context // the request's, cancelled at the response's end, or with errCut by a drop or cut
 	cancel      context.CancelCauseFunc
 
 	open bool // the body has begun; guarded by Connections.mu

@@ -11,7 +11,7 @@
 // The request only waits for the result. A command runs to its end, or is undone, even after its client has gone; only
 // the end of the session ends it early.
 //
-// The gate never holds the owner: it lets KnobTurned pass, and other goroutines report all other points. In a held
+// The gate never holds the owner, or a command that has the machine to itself: it lets their points pass. In a held
 // world a command therefore begins at once, and its effects wait at their points. After a quarter of a second the
 // request gets a [Receipt] with UnderWay. The end of such a command, with its error, is a record: CommandEnded.
 //

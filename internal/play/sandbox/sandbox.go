@@ -29,7 +29,7 @@ type Config struct {
 	Probe        *probe.Probe                    // nil: off
 	Gate         *probe.Gate                     // may hold the world; nil: there is none
 	Demo         bool                            // make gentle traffic for viewers
-	Log          *probe.Log                      // the demo rests after viewers' writes in this log; nil: no rests
+	Log          *probe.Log                      // the demo rests after a viewer's write in this log; nil: it does not
 	MaxTraffic   int                             // the highest rate of traffic, in changes a second; 0: [MaxTraffic]
 	RingCapacity int                             // the server half's setting for every history ring; 0: dynamic
 	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: etcd is not ours
@@ -38,8 +38,8 @@ type Config struct {
 }
 
 // Switcher restarts both halves with other switches. Switch and Restore return a function that ends the session for the
-// restart; nil: the switches already have these values. They return a 409 if the session must not end; the function
-// does if the session already ends.
+// restart; nil: the switches already have these values. They return a 409 if the session must not end. The function
+// returns one if the session is already ending.
 type Switcher interface {
 	// Switch prepares to set one switch of the command line. It returns a 404 or 400 for an unknown name or value.
 	Switch(name, value string) (again func() error, err error)
@@ -66,7 +66,7 @@ type Sandbox struct {
 	ended    chan struct{} // closed by Run when it accepts no more commands
 	last     atomic.Uint64 // id of the newest command
 
-	// Owned by Run. But a command may add a watcher to jobs, and a story's command reads alone before it calls begun.
+	// Owned by Run. But a command may add to jobs, and a story's command reads alone before it calls begun.
 	jobs    routine.Group     // commands, and the watchers
 	running int               // number of commands under way
 	alone   map[string]*order // commands under way that exclude others of their kind, by kind
@@ -74,7 +74,7 @@ type Sandbox struct {
 
 	// Owned by the command that has the machine to itself: see command.
 	before []Knob // the knobs that restore the first states, in the order of the first turns
-	story  *Run   // the current one; nil: none, which finish sets while no command has the machine to itself
+	story  *Run   // nil: none is under way; finish sets nil while no command has the machine to itself
 }
 
 // command makes one change to the machine, on a goroutine of its own, and finishes or undoes it. Until the command
@@ -102,7 +102,7 @@ type order struct {
 // Receipt is the state of a command when its request returns.
 type Receipt struct {
 	ID       uint64 // number of the command in this session
-	UnderWay bool   // the held world also holds the command; the record CommandEnded will report its end
+	UnderWay bool   // the request returned early, because a gate is closed; CommandEnded will report the end
 }
 
 // New wires a sandbox and adds the observer to the handlers. It starts nothing, and fails if the informer has stopped.
@@ -224,8 +224,8 @@ func (o *order) answer(err error) bool {
 }
 
 // do queues a command and waits until it is over. It returns earlier if ctx is done or, unless o is long, while a gate
-// is closed. Errors: the command's own, or a 503 if the session or ctx ends. At its end the front cancels ctx, while
-// the client still waits.
+// is closed. Errors: the command's own, or a 503 if the session or ctx ends. The HTTP server cancels ctx at its own
+// end, while the client still waits.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)

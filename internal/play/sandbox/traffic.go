@@ -98,8 +98,8 @@ func (t *traffic) Run(ctx context.Context) {
 	}
 }
 
-// flow writes the changes that are due every tick, until the rate is 0 or ctx is done. It then stops its ticker, which
-// the page would otherwise show as the world's next timer.
+// flow writes, at every tick, the changes that are due, until the rate is 0 or ctx is done. It then stops its
+// ticker, which the page would otherwise show as the world's next timer.
 func (t *traffic) flow(ctx context.Context) {
 	ticker := t.clock.NewTicker(trafficTick)
 	defer ticker.Stop()
@@ -182,13 +182,13 @@ const (
 	demoSelector = "demo=listwatch"
 )
 
-// demo makes gentle traffic while no viewer does anything. Like any client it creates, relabels and deletes pods over
-// HTTP, but only its own pods.
+// demo makes gentle traffic, and rests after viewers' writes and while a story runs. Like any client it creates,
+// relabels and deletes pods over HTTP, but only its own pods.
 type demo struct {
 	*Config // the sandbox's configuration
 	client  *listwatch.RESTClient
 
-	rests atomic.Int32 // running stories
+	rests atomic.Int32 // number of running stories
 
 	// Owned by Run.
 	step   int

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// WatcherAgent is the user agent of the watchers, without the number at its end.
+	// WatcherAgent is the user agent of the page's watchers and consoles, without the number at its end.
 	WatcherAgent = userAgent + "-page-"
 
-	userAgent    = "listwatch" // the beginning of all clients' user agents
+	userAgent    = "listwatch" // the beginning of most user agents of the program's own clients
 	rewatchDelay = time.Second // the wait between the end of a watcher's stream and the next stream
 	maxWatchers  = 256
 )

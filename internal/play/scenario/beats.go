@@ -70,7 +70,7 @@ func (f *facts) owns(r *probe.Record) bool {
 //
 //	FrameWritten stream=0 type=ADDED|MODIFIED n=10
 //
-// A record matches if it fulfils the query and all terms. n=10 selects the tenth match. Some [terms] need the story.
+// A record matches if it fulfills the query and all terms. n=10 selects the tenth match. Some [terms] need the story.
 type pattern struct {
 	probe.Query
 	words string
@@ -214,7 +214,7 @@ func (m rest) in(f *facts, records []probe.Record, from uint64) (last *probe.Rec
 		return m[0].in(f, records, from)
 	}
 	for i := range m {
-		r := m[i].in(f, records, 0) // the other patterns may match earlier records
+		r := m[i].in(f, records, 0) // only the last of the records must be after from
 		if r == nil {
 			return nil
 		}

@@ -5,14 +5,14 @@
 // A beat ends when its record is in the log. The same patterns find the beats of a live run and of the recording in
 // internal/observe/takes. If the record does not come, the story ends with [Missing].
 //
-// A story writes only to its own pods. It runs as a command of the [sandbox.Sandbox], which undoes the story's changes
-// in every case.
+// A story writes only its own objects. Unless it needs a world of its own, it runs as a command of the
+// [sandbox.Sandbox], which undoes the story's changes in every case.
 //
 //	env := &scenario.Env{Pipeline: p, Sandbox: box, Log: log, Probe: probe, Clock: clk}
 //	seen, err := env.Play(ctx, "slow-watcher")
 //
 // # Concurrency
 //
-// The sandbox plays one story at a time, on a goroutine of its own. A story starts goroutines only for its informers
-// and reflectors, and for concurrent requests, and waits for them at its end.
+// The sandbox plays one story at a time, on a goroutine of its own. A story starts goroutines only for its streams,
+// informers and reflectors, and for concurrent requests, and waits for them at its end.
 package scenario

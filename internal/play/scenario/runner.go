@@ -29,7 +29,7 @@ const (
 	maxRead       = 1 << 18              // maximum number of records of one story
 )
 
-// runner is the state of a story's run. The story's own goroutine calls its methods.
+// runner is the state of a story's run. Only the story's own goroutine uses the fields that change.
 type runner struct {
 	// Set by newRunner, never changed.
 	*Env
@@ -86,7 +86,7 @@ func (s *runner) doAll(steps []step) error {
 }
 
 // begin runs a step on a goroutine of its own, and keeps the channel for its answer. The step must be a send, because
-// send does not use the runner's state.
+// send uses no field that changes.
 func (s *runner) begin(each *step, a *args) {
 	done := make(chan func() error, 1) // sent once, by the goroutine; has room for it
 	s.later[each.name] = done
@@ -125,8 +125,8 @@ func (s *runner) note(name string, r probe.Record) {
 	}
 }
 
-// expand replaces the variables in a text: results of steps, for which it waits, fields of awaited records, and the
-// time between two records (${committed..done}).
+// expand replaces the variables in a text: results of steps (it waits for a concurrent one), fields of awaited records,
+// and the time between two records (${committed..done}).
 func (s *runner) expand(text string) (expanded string, err error) {
 	expanded = os.Expand(text, func(name string) string {
 		kept, _, _ := strings.Cut(name, ".")
@@ -154,7 +154,7 @@ func rounded(d time.Duration) string {
 	return d.Round(10 * time.Microsecond).String()
 }
 
-// await waits for the record that m.in finds after record after. It returns [Missing] if the record does not come.
+// await waits until m.in finds a record, and returns the record, or [Missing] if it does not come in time.
 func (s *runner) await(m rest, after uint64) (probe.Record, error) {
 	patience := patience
 	if s.Lab {

@@ -25,7 +25,7 @@ type Story struct {
 	Chapter string `json:"chapter"` // folder of the chapter about the symptom: "06-cacher"
 	// Upstream's discussions, separated by spaces: "kubernetes/kubernetes#125123"; "": none.
 	Thread string   `json:"thread"`
-	Beats  []Beat   `json:"beats"`         // four to seven
+	Beats  []Beat   `json:"beats"`         // four to seven, or up to twelve with Unfolds
 	Was    []string `json:"was,omitempty"` // ids of former stories with these incidents; their addresses lead here
 	Group  string   `json:"group"`         // one of [Groups]
 	Means  string   `json:"means"`         // the lesson for operators, shown at the end
@@ -64,7 +64,7 @@ type Member struct {
 	Other string `json:"other,omitempty"`
 }
 
-// Beat is one step of a story: a text, the stations to look at, and the record at which the beat rests. It begins where
+// Beat is one part of a story: a text, the stations to look at, and the record at which the beat rests. It begins where
 // the beat before rests.
 type Beat struct {
 	Title    string          `json:"title,omitempty"` // optional
@@ -72,12 +72,12 @@ type Beat struct {
 	Look     []probe.Station `json:"look"` // in the order of the path; the other stations are dimmed
 	Question *Question       `json:"question,omitempty"`
 	// Seen describes the picture where the beat rests. At is a station or a member of the cast, perhaps with one of its
-	// queues. Text is a regular expression for a whole text at that place, which one record caused: [Range.Behind]. The
-	// record's values replace $rv, $n and $type in Seen and Text, and its fields in Seen.
+	// queues. Text is a regular expression for a whole text at that place, which one record caused: [Range.Behind].
+	// That record's values replace $rv, $n and $type in Seen and Text, and the names of its fields in Seen.
 	Seen string `json:"seen"`
 	At   string `json:"at"`
 	Text string `json:"text"`
-	// The record behind Text is the last match of this pattern before the rest; nil: the record of the rest.
+	// The record behind Text is the last match of this pattern up to the rest; nil: the record of the rest.
 	Because *pattern `json:"because,omitempty"`
 
 	Do   []step `json:"do,omitempty"`   // steps that play the beat
@@ -132,8 +132,8 @@ type Env struct {
 	Probe    *probe.Probe
 	Clock    clock.WithTicker
 	Operator Operator // nil, as in the running program: stories that need an Operator are skipped
-	// Lab is set if the program runs in the broken working copy of a lab. A story then waits for a record no longer
-	// than labPatience, and a missing record is a symptom.
+	// Lab is set if the program runs in the broken working copy of a lab. A story then waits at most labPatience for
+	// each record, and a missing record is a symptom.
 	Lab bool
 }
 
@@ -264,7 +264,7 @@ func (s *runner) play() (Seen, error) {
 	return seen, nil
 }
 
-// playBeats takes the story's first steps, and plays each beat: its steps, the wait for its record, and later steps.
+// playBeats runs the Prepare steps, and plays each beat: its steps, the wait for its record, and the checks afterwards.
 func (s *runner) playBeats() error {
 	if err := s.doAll(s.story.Prepare); err != nil {
 		return err

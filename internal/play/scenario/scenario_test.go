@@ -173,7 +173,7 @@ func TestTheAddressOfAFormerStoryLeadsToTheOneThatTellsItsIncident(t *testing.T)
 	}
 }
 
-// A lab's code is broken: here no handler returns. The story waits ten seconds, and keeps the beats before that.
+// A lab's code is broken: here no handler returns. The story waits ten seconds, and keeps the beats before that wait.
 func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
 		w.Lab = true

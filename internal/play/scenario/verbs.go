@@ -45,7 +45,7 @@ var verbs = map[string]verb{
 	"replicate": replicate,
 	"move":      move, // POD NODE: moves a pod; the API does not allow it, so the step writes to the storage
 	// (from=V) (fields=F) (resource=R): opens a watch of the story's client. Or: page (from=V) (labels=L) (timeout=S)
-	// (bookmarks) (watchlist): opens a watcher of the page and returns its name.
+	// (bookmarks) (watchlist): opens a watcher of the page and returns its user agent.
 	"watch": openStream,
 
 	// The clients below run until the end of the story. NAME HANDLER (resync=D) (labels=L): starts an informer; its
@@ -160,7 +160,7 @@ func (a *answer) read(result listwatch.Result) error {
 	return nil
 }
 
-// request builds the request of a send. POST merges the JSON into a new pod, and PUT into the informer's copy.
+// request builds the request of a send. POST merges the JSON into a new pod, PUT into a copy of the informer's pod.
 func (s *runner) request(a *args) (*listwatch.Request, error) {
 	method, target := a.word(0), a.word(1)
 	request := s.client.Verb(method)
