@@ -85,9 +85,9 @@ func (v *viewers) have(r *probe.Record) bool {
 	return slices.Contains(v.asked[:], r.Seq) || slices.ContainsFunc(v.changed[:], its)
 }
 
-// ServeHTTP implements [http.Handler]. It streams the records after since, or after the Last-Event-ID of a returning
-// client, or else new records only. Above the display rate it streams sums, each with a few records (see kept), such as
-// those of the followed object (resource, key, rv). A page of another origin does not count as a viewer. The stream
+// ServeHTTP implements [http.Handler]. It streams the records after the parameter since or a returning client's
+// Last-Event-ID, or else new records only. Above flowRecords a second it streams sums, each with a few records (see
+// kept), such as those of the followed object (resource, key, rv). A page of another origin is no viewer. The stream
 // ends when the client disconnects, when the server ends, or with `gone` when the page must list again.
 func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
@@ -118,7 +118,7 @@ func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.stream(r)
 }
 
-// stream writes a bookmark, and then what is new every framePeriod until the stream ends; or only `gone`.
+// stream writes a bookmark and then, every framePeriod, what is new, until the stream ends; or only `gone`.
 func (f *feed) stream(r *http.Request) {
 	ctx, ticker := r.Context(), time.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -237,9 +237,9 @@ func (f *feed) message(event string, data []byte) error {
 	return f.rc.Flush()
 }
 
-// Above flowRecords a second the feed sends sums and the few records that matter singly, and the page draws how many
-// changes pass along each way (stage/streams.js). Records that arrive while a write blocks also count, so a page that
-// reads slowly gets sums at a lower rate.
+// Above flowRecords a second, the feed sends sums and the few records that matter singly, and the page draws how many
+// changes pass along each way (stage/streams.js). Records that arrive while a write blocks count as those of one frame,
+// so for a page that reads slowly the sums begin below that rate.
 const (
 	flowRecords = 20_000
 	flowCalm    = flowRecords / 2        // the rate below which every record is sent again

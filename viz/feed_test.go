@@ -321,7 +321,7 @@ func (p *told) sum(m message) {
 	p.state, _ = fold.Read(sum.State)
 }
 
-// take counts records, and folds them with apply; a sum brings the state itself.
+// take counts records, and folds them if apply is true; a sum brings the state itself.
 func (p *told) take(data string, apply bool) uint64 {
 	var list []json.RawMessage
 	if err := json.Unmarshal([]byte(data), &list); err != nil {

@@ -95,8 +95,8 @@ func TestFiveOfTheViewersChangesAreToldEach(t *testing.T) {
 	assert.Equal(t, "a b c d e e, 2 more, scheduler", got)
 }
 
-// TestTheDemoIsNeverBehindByMoreThanItsOneChange checks that changes which arrive while the demo's change moves land
-// untold, with their requests, and that the next change that need not wait is told.
+// TestTheDemoIsNeverBehindByMoreThanItsOneChange writes others' changes while the demo's change moves. Neither they nor
+// their requests are told; the demo's next change is.
 func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {
 	got := onToldStage(t, `var longest = 0, told = motion.plan, asked = 0;
 		motion.travels = (r) => r.point === "RequestReceived" || Boolean(r.key) && r.resource === "pods";

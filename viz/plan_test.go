@@ -89,7 +89,7 @@ const planned = `
 
 // TestAChangeThatBeginsAnotherLeavesAClientsBox lets the scheduler bind a pod, and a kubelet run it. Each request
 // arrives at the API server, and its commit goes on from there. A write to another resource arrives there, too, but
-// does not change this ring; leases and statuses written by others are not drawn.
+// does not change this ring. Leases, and such writes by clients without a lane, are not drawn.
 func TestAChangeThatBeginsAnotherLeavesAClientsBox(t *testing.T) {
 	w := twinWith(t, map[string]string{"fold": "log/fold.js", "plan": "stage/plan.js", "places": "stage/places.js",
 		"ground": "stage/ground.js"})

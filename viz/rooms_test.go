@@ -27,7 +27,7 @@ var floors = []string{"lib", "log", "dom", "stage", "timeline", "inspector", "sp
 // reaching are the calls by which a script can send a request.
 var reaching = []string{"fetch(", "EventSource(", "XMLHttpRequest(", "WebSocket(", "sendBeacon(", "importScripts("}
 
-// assets returns the names of the page's scripts, styles and pictures.
+// assets returns the names of the page's scripts, styles, pictures and fonts.
 func assets() []string {
 	all := []string{"stage/tall.css"}
 	for _, pattern := range []string{"*/*.js", "*/*.css", "*/*.svg", "*/*.woff2"} {

@@ -86,7 +86,7 @@ func quote(t *testing.T, text []byte) string {
 	return string(literal)
 }
 
-// points returns the table of all points, as GET /viz/points answers, as a JavaScript expression.
+// points returns the answer of GET /viz/points, the table of all points, as a JavaScript expression.
 func points(t *testing.T) string {
 	t.Helper()
 	log, _ := newLog()
@@ -196,7 +196,7 @@ func reading(t *testing.T) *engine {
 	return e
 }
 
-// TestThePageBoundsPicturesAsTheProgramDoes checks that both accept the same pictures.
+// TestThePageBoundsPicturesAsTheProgramDoes compares the limits, and checks that the page refuses or cuts the excess.
 func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	e := reading(t)
 	got := [2]int{run[int](t, e, "page.recording.maxResources"), run[int](t, e, "page.recording.maxParts")}
@@ -330,7 +330,7 @@ func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`, got)
 }
 
-// TestThePageKeepsNoMoreThanTheLog checks that records that the log drops also leave the page's tape.
+// TestThePageKeepsNoMoreThanTheLog checks that the page's tape drops the records that the log has dropped.
 func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	e := newEngine(t, map[string]string{"tape": "log/tape.js"})
 	got := run[[]int](t, e, `const tape = new page.tape.Tape(null, page.tape.serverSource("log", 4096));

@@ -45,8 +45,8 @@ func counters(res *fold.Resource) map[string][2]int64 {
 	return all
 }
 
-// expect folds records, the first of which follows state, and counts the transfers between them. It omits queues of
-// deltas, which hand over by object: TestEveryRecordStandsWithWhoReportedIt covers them.
+// expect folds records, the first of which follows state, and returns the records and the transfers to compare. It
+// omits queues of deltas, which hand over by object: TestWhatIsHandedOver covers them.
 func expect(state *fold.State, records []probe.Record) (columns []uint64, transfers [][2]uint64) {
 	ends, met := map[string][2]uint64{}, map[[2]uint64]bool{}
 	for i := range records {
@@ -75,8 +75,8 @@ func expect(state *fold.State, records []probe.Record) (columns []uint64, transf
 
 func byTaker(a, b [2]uint64) int { return int(a[1]*1e6+a[0]) - int(b[1]*1e6+b[0]) }
 
-// TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom traces runs of eighty records of every recording: the arrows are exactly
-// the transfers that the fold counts.
+// TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom traces runs of eighty records of every recording: the arrows of queues
+// are exactly the transfers that the fold counts.
 func TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom(t *testing.T) {
 	t.Parallel()
 	nTransfers, nPassages := 0, 0
@@ -108,8 +108,8 @@ func TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom(t *testing.T) {
 		"%d transfers, %d passages: too few to be a test", nTransfers, nPassages)
 }
 
-// TestEveryRecordStandsWithWhoReportedIt expects each record of a subject s on the line of the one goroutine that
-// reports it, otherwise on that of its station.
+// TestEveryRecordStandsWithWhoReportedIt expects each record of a subject s on the line of its point's first goroutine,
+// or on that of its station if the point has no goroutine, or viz.ui.
 func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	w := newTraced(t)
 	titles := func(subject string) map[string]string {

@@ -107,8 +107,8 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 }
 
-// contentSecurityPolicy lets a page load only from its own origin, and forbids inline scripts and styles. Names, labels
-// and error texts come from any client that can create a pod.
+// contentSecurityPolicy lets a page load only from its own origin, and forbids inline scripts and styles, because
+// names, labels and error texts come from any client that can create a pod.
 const contentSecurityPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"object-src 'none'"
 

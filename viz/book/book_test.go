@@ -47,7 +47,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// TestNothingIsRenderedBeforeTheFirstRequest guards the program's start, which rendering once dominated.
+// TestNothingIsRenderedBeforeTheFirstRequest guards the program's start, which rendering used to dominate.
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
 	handler := newPages(course, nil, nil)
@@ -192,8 +192,8 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	}
 }
 
-// TestAFirstTryIsToldInOrder checks that the six chapters that repair a lab's fault first show the fault, from the
-// lab's recording, in the recording's order.
+// TestAFirstTryIsToldInOrder checks that six chapters show a first try, from a lab's recording, in the recording's
+// order.
 func TestAFirstTryIsToldInOrder(t *testing.T) {
 	assert.Equal(t, 6, len(tries), "%d first tries", len(tries))
 	for chapter, told := range tries {

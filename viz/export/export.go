@@ -34,8 +34,8 @@ type site struct {
 	err     error // the first error, which makes the export invalid
 }
 
-// Write writes everything that the pages of program link to into dir, which it creates if necessary, and returns the
-// number of files and of their bytes. program is package viz's handler without a running pipeline. A dir that is not
+// Write writes into dir everything that the pages of program link to, and returns the number of files and of their
+// bytes. It creates dir if necessary. program is package viz's handler without a running pipeline. A dir that is not
 // empty must be an earlier export; Write keeps files that the new export does not have.
 func Write(dir string, program http.Handler) (files, size int, err error) {
 	root, err := openOurs(filepath.Clean(dir)) // fails early for a foreign folder

@@ -10,7 +10,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestAFolderThatIsNotOursIsLeftAlone tries to export into folders that are not empty.
+// TestAFolderThatIsNotOursIsLeftAlone tries to export into folders with others' files or with links.
 func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	const precious = "precious"
 	for name, test := range map[string]struct {

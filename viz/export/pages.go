@@ -29,7 +29,8 @@ const (
 )
 
 var (
-	// address matches an attribute that leads to another page or file of the program. Quotes in texts are escaped.
+	// address matches an attribute that leads to another page or file of the program, and no text: quotes are escaped
+	// there.
 	address = regexp.MustCompile(` (href|src|data-frame|data-whole)="(/[^"]*)"`)
 	module  = regexp.MustCompile(`<script type="module"`)
 	// face matches a font's URL in a style sheet. A data URL replaces it, since no page on disk can load a font.
@@ -60,7 +61,7 @@ func (s *site) addPage(at string) {
 	s.files[name] = []byte(s.complete(name, s.rewrite(name, string(s.get(asked)))))
 }
 
-// rewrite turns the links of a file's HTML into links to files, adds assets, and notes pages. It drops those to /viz/.
+// rewrite turns the links of a file's HTML into links to files, adds assets, and notes pages. It drops links to /viz/.
 func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	return address.ReplaceAllStringFunc(page, func(found string) string {
@@ -81,7 +82,7 @@ func (s *site) rewrite(name, page string) string {
 	})
 }
 
-// complete adds the program's headers to a page, the script that replaces the program and, to the first, a preview.
+// complete adds to a page the program's headers, the script that replaces the program and, for some, a preview.
 func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	page = strings.Replace(module.ReplaceAllString(page, "<script defer"), "the live stage", "the stage, recorded", 1)

@@ -142,7 +142,7 @@ func (p *part) reports(info *probe.Info) bool {
 	return info.Station == p.Station && (p.Queue == "" || info.Queue == "" && p.Subject != "")
 }
 
-// matches reports whether a record is about the part, as meant of why.js does.
+// matches reports whether a record is about the part, as the function meant (why.js) does.
 func (p *part) matches(r *probe.Record) bool {
 	if r.Resource != p.Resource && r.Resource != "" || p.Subject != "" && r.Subject != p.Subject {
 		return false
@@ -150,7 +150,7 @@ func (p *part) matches(r *probe.Record) bool {
 	return p.reports(r.Point.Info())
 }
 
-// title names the part: its station or queue, and a subject with another name.
+// title names the part: its station or queue, and its subject, unless that has the same name.
 func (p *part) title() string {
 	name := stage.Title(p.Station)
 	if p.Queue != "" {

@@ -14,9 +14,9 @@ var area = struct {
 
 const legendBase = 30.0 // the baseline of the words above the area
 
-// signs is the legend: each sign's drawing and place, and its meaning, which is written far units to its right.
+// signs is the legend: each sign's drawing, its place, its meaning, and how far to the right the meaning is written.
 var signs = []struct {
-	path, use string // one of these is set, to the shape's class
+	path, use string // one is set: the class of a path, or the address of a symbol
 	x, y      float64
 	means     string
 	far       float64

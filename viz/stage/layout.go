@@ -71,7 +71,7 @@ var boxes = map[string]box{
 	"workqueue":        {44, 352, 172, 186, "workqueues"},
 }
 
-// The boxes of everything but the stations.
+// Boxes of parts that are not stations.
 var (
 	serverBox = box{128, serverTop, 932, serverBottom - serverTop, ""}
 	clientBox = box{28, clientTop, 1132, clientBottom - clientTop, ""}
@@ -89,7 +89,7 @@ const FirstResource = "pods"
 // Title returns the title of a station, or "" if there is no such station.
 func Title(station probe.Station) string { return boxes[string(station)].Title }
 
-// Right and Bottom are the box's far edges; CX is its horizontal centre.
+// Right and Bottom are the box's far edges; CX is its horizontal center.
 func (b box) Right() float64  { return b.X + b.W }
 func (b box) Bottom() float64 { return b.Y + b.H }
 func (b box) CX() float64     { return b.X + b.W/2 }
@@ -317,7 +317,7 @@ func (b box) wider(by float64) box { return box{b.X - by, b.Y, b.W + 2*by, b.H, 
 
 func movedTo(spot string) templ.Attributes { return moved(spots[spot][0], spots[spot][1]) }
 
-// Parts of stations besides their boxes.
+// Measures of the hub and of etcd's cylinder, and the top of the legend.
 const (
 	hubRadius       = 20.0
 	lidY, lidHeight = 96.0, 12.0 // etcd's cylinder

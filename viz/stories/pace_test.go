@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// TestAStoryTellsItselfWithinAMinuteAndAHalf covers all stories, from terse to wordy.
+// TestAStoryTellsItselfWithinAMinuteAndAHalf also requires twenty seconds, and half a second for each part of a beat.
 func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 	t.Parallel()
 	for i := range scenario.All {

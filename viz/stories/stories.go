@@ -35,7 +35,7 @@ func Recorded(s *scenario.Story) ([]scenario.Range, error) {
 	return s.Locate(records)
 }
 
-// Tour is the recording of the story that the first view offers.
+// Tour is the name of the recording of the story that the first view offers.
 const Tour = takes.StoryPrefix + "tour"
 
 // TakeOf returns the name of the recording of a story.

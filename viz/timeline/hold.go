@@ -185,8 +185,8 @@ func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err erro
 const worldPeriod = time.Second
 
 // News returns an event's name, and a function that returns the news of the world for one page, or nil; passed is the
-// time since the last call. If there is a World, it has news at first, after every change, and, because the page then
-// shows running times, once a second while it is not in its usual state.
+// time since the last call. If there is a World, it has news at first, after every change, and once a second while the
+// world is not in its usual state, because the page then shows running times.
 func (h Hold) News() (event string, news func(passed time.Duration) any) {
 	var told uint64 // the world's change count at the last news
 	var usual bool  // whether the world was in its usual state then

@@ -108,8 +108,8 @@ func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 	_ = recording.WriteAll(w, header, records) // fails only if the client has disconnected
 }
 
-// records answers GET /viz/records?from=&to=&limit=, and the parameters of [ReadQuery], with up to limit matching
-// records in [from, to) and the record to continue from; 410 Gone if the log no longer holds from.
+// records answers GET /viz/records?from=&to=&limit= with up to limit matching records in [from, to), and the record to
+// continue from. It also takes the parameters of [ReadQuery]. The error is 410 if such a record has left the log.
 func (p Past) records(r *http.Request) (any, error) {
 	log, query := p.Log, r.URL.Query()
 	from, wrongFrom := reply.Number(query, "from", log.Oldest())
@@ -181,8 +181,8 @@ func ReadQuery(values url.Values) (q probe.Query, err error) {
 var asked = []string{"from", "to", "limit", "log", "since", "resource", "subject", "type", "key", "rv", "station",
 	"point"}
 
-// serveTold answers GET /viz/told, and the parameters of [ReadQuery], with the sentences of the matching records, one
-// on each line, for a terminal.
+// serveTold answers GET /viz/told with the sentences of the matching records, one on each line, for a terminal. It
+// takes the parameters of [ReadQuery].
 func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	want, err := ReadQuery(r.URL.Query())
 	if err != nil {
