@@ -32,7 +32,7 @@ export class Feed {
     this.on = on;
     /** @type {AbortController | null} */
     this.source = null; // aborts the current list or stream
-    this.heard = 0; // when the last message came; 0 if none has
+    this.heard = 0; // when the stream's last message came; 0 before the first
     this.retry = 0;
     /** @type {{ seq: number, log: string } | null} */
     this.at = null; // the newest message's seq, and the log; null before the list

@@ -277,7 +277,7 @@ function look(subject, info, r) {
   });
 }
 
-// crowd takes each watcher's fill, in the order in which they opened. It does nothing unless the fold has all watchers.
+// crowd takes each watcher's fill, in the order in which they opened, if the text is valid and the fold has them all.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function crowd(res, r) {
   const fill = bytesOf(r.texts?.fill ?? "");

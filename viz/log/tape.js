@@ -25,7 +25,7 @@ const spare = 1024; // records kept beyond the room of the source
 const frameRoom = 16; // pictures kept if there is a server, which keeps as many
 const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
-const frameEvery = 4096; // the minimum number of records between two pictures
+const frameEvery = 4096; // the minimum number of records between two pictures, unless one is always kept
 
 // A Tape begins empty. Without a source, put brings every record. With one, a tape keeps at most `spare` records more.
 export class Tape {

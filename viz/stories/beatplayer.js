@@ -23,7 +23,7 @@
  * @property {(problem: unknown) => void} trouble
  */
 
-const byHand = 1500; // the maximum ms that words show before the beat plays, after the viewer pressed Next
+const byHand = 1500; // the maximum ms between Next and the beat's play, and the ms between Auto-play and the next beat
 
 /** @template {Range} R */
 export class BeatPlayer {

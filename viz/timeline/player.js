@@ -36,7 +36,7 @@ import { Pace, changeOf } from "./pace.js";
 const silence = 1000; // ms; the replay cuts longer silences short
 const folded = 4000; // the maximum number of records that a frame folds one by one
 const quickest = 48; // the minimum ms of a told hop
-const legible = 300; // the minimum ms of a hop of the viewer's own change, because each hop has its own sentence
+const legible = 300; // the minimum ms of a hop of the viewer's own change at reading pace: each hop has a sentence
 const tooFar = 11_000; // ms behind the newest record, in live mode, beyond which the cursor catches up
 const tooMany = 2500; // the same, in records instead of ms
 export const sweep = 100; // ms between two pictures of a sweep
