@@ -328,8 +328,7 @@ func TestBucketsAreEmptiedWhenTheirTimeHasCome(t *testing.T) {
 		time.Sleep(59 * time.Second)
 		assert.Equal(t, 0, len(buckets.PopExpiredLocked()), "watchers are due early")
 		time.Sleep(time.Second)
-		if n := len(buckets.PopExpiredLocked()); n != 50 || len(buckets.buckets) != 0 {
-			t.Errorf("%d watchers are due, and %d buckets are left", n, len(buckets.buckets))
-		}
+		assert.Equal(t, 50, len(buckets.PopExpiredLocked()), "watchers that are due")
+		assert.Equal(t, 0, len(buckets.buckets), "buckets that are left")
 	})
 }

@@ -98,9 +98,7 @@ func TestTheCacherKeepsWhatEachTryBroke(t *testing.T) {
 			synctest.Wait() // the laptop's goroutine has done what it can
 		}
 		time.Sleep(time.Second)
-		if got, want := desk.delays(start), "22 after 0s, 2 after 100ms"; got != want {
-			t.Errorf("the desk gets %s; want %s", got, want)
-		}
+		assert.Equal(t, "22 after 0s, 2 after 100ms", desk.delays(start), "the desk's delays")
 		before := seen(laptop)
 		last := len(before) - 1
 		require.True(t, last >= 1 && before[last] == "closed", "the laptop gets %v, want that its watch ends", before)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,9 +131,8 @@ func TestTheWatchServerInTheTriesPlace(t *testing.T) {
 		var arrived []time.Duration
 		began := time.Now()
 		get(serving(quiet), func(string) { arrived = append(arrived, time.Since(began)) })
-		if want := []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}; !slices.Equal(arrived, want) {
-			t.Errorf("the events of a quiet watch arrive after %v, want %v", arrived, want)
-		}
+		want := []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}
+		assert.EqualSlices(t, want, arrived, "when the events of a quiet watch arrive")
 
 		backlog := watch.NewFakeWithChanSize(1000, false)
 		for range 1000 {

@@ -125,9 +125,8 @@ func TestAnObjectThatCannotBeEncodedEndsTheStreamWithoutAWord(t *testing.T) {
 	watching.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
 	w := httptest.NewRecorder()
 	serveWatch(t, watchScope(t), "application/json", watching, w) // comes back, though the watch goes on
-	if body := w.Body.String(); strings.Count(body, "\n") != 1 || !strings.Contains(body, `"name":"a"`) {
-		t.Errorf("got %s, want a and the end", body)
-	}
+	body := w.Body.String()
+	assert.True(t, strings.Count(body, "\n") == 1 && strings.Contains(body, `"name":"a"`), "got %s, want only a", body)
 }
 
 func TestManyWatchersOfOneObjectEncodeItOnce(t *testing.T) {

@@ -119,9 +119,8 @@ func TestIndexFindsObjectsLikeAnother(t *testing.T) {
 	like := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x", "tier": "1"}}}
 	objs := require.Value(c.Index("labels", like))(t)
 	assert.NoDiff(t, []string{"default/a", "default/b", "default/c"}, keysOf(objs), "each once")
-	if keys, _ := c.IndexKeys("labels", "tier=1"); !slices.Equal(keys, []string{"default/b", "default/c"}) {
-		t.Errorf("tier=1 has %v: b is there under both of its values", keys)
-	}
+	keys := require.Value(c.IndexKeys("labels", "tier=1"))(t)
+	assert.EqualSlices(t, []string{"default/b", "default/c"}, keys, "b is there under both of its values")
 }
 
 func TestUnknownIndexIsAnError(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,18 +63,12 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// typed matches each block of commands in docs/WORKSHOP.md that TestAStickIsEnough runs.
-var typed = regexp.MustCompile("(?m)^```console (?:linux )?TestAStickIsEnough\n((?:\\$ .*\n)+)```$")
-
 // TestAStickIsEnough fills a USB stick as docs/WORKSHOP.md describes, and works from it as if without a network.
 func TestAStickIsEnough(t *testing.T) {
-	page := require.Value(os.ReadFile(filepath.Join(repository, "docs", "WORKSHOP.md")))(t)
-	stick := t.TempDir()
-	blocks := typed.FindAllStringSubmatch(strings.ReplaceAll(string(page), "/media/stick", stick), -1)
-	require.True(t, len(blocks) == 2, "%d blocks name this test", len(blocks))
-	run := func(d *desk, commands string) {
-		for line := range strings.Lines(commands) {
-			said, err := d.types(t, strings.TrimPrefix(strings.TrimSpace(line), "$ "), "")
+	stick, blocks := t.TempDir(), typed(t, 2, "WORKSHOP.md")
+	run := func(d *desk, commands []string) {
+		for _, command := range commands {
+			said, err := d.types(t, strings.ReplaceAll(command, "/media/stick", stick), "")
 			require.NoError(t, err, said)
 		}
 	}
@@ -85,11 +78,11 @@ func TestAStickIsEnough(t *testing.T) {
 	}
 	// Modules that this computer already has are copied from its cache instead of being downloaded again.
 	run(newDesk(t, repository, "GOPROXY=file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"),
-		"GOSUMDB="+ask("GOSUMDB"), "GOTOOLCHAIN=local"), blocks[0][1])
+		"GOSUMDB="+ask("GOSUMDB"), "GOTOOLCHAIN=local"), blocks[0])
 
 	attendee := newDesk(t, filepath.Join(stick, "listwatch"), "HTTP_PROXY=http://127.0.0.1:1",
 		"HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost")
-	run(attendee, blocks[1][1])
+	run(attendee, blocks[1])
 	for _, each := range []struct{ command, input, says string }{
 		{"go run ./cmd/viz -listen 127.0.0.1:0 -flight off", "", "listening on http://"},
 		{"go run ./cmd/lab start neighbours", "", "go run ./cmd/lab check neighbours"},

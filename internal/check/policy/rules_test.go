@@ -324,6 +324,9 @@ func (r *repo) checkPages() {
 
 // checkNames checks the names in a line of a page in the folder dir.
 func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
+	if strings.HasPrefix(line, "$ ") && strings.Contains(line, " $ ") {
+		complain("two commands in a line: each begins a line of its own")
+	}
 	for _, match := range docTarget.FindAllStringSubmatch(line, -1) {
 		target, err := url.Parse(match[1])
 		if err != nil {

@@ -123,9 +123,7 @@ func TestAGuestFailsOverAndResumes(t *testing.T) {
 	})
 	second.mu.Lock()
 	defer second.mu.Unlock()
-	if want := gadgets + "8 " + metadataOnly; !slices.Equal(second.requests, []string{want}) {
-		t.Errorf("the second address was asked %q, want %q", second.requests, want)
-	}
+	assert.EqualSlices(t, []string{gadgets + "8 " + metadataOnly}, second.requests, "requests to the second address")
 	if state := guest.State(); before != first.URL || state.Server != second.URL || state.Watched[0].Trouble != "" {
 		t.Errorf("got %s, then %+v", before, state)
 	}

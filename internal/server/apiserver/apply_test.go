@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"fmt"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -88,9 +87,7 @@ func TestWhatAManagerNoLongerWantsGoesAway(t *testing.T) {
 	a.applied(201, "one", "", ", labels: {app: web, tier: front}}\nspec: {containers: [{name: c, image: 'i:1'}]}\n")
 	a.applied(200, "two", "", ", labels: {tier: front, by: two}}\n")
 	pod := a.applied(200, "one", "", "}\nspec: {containers: [{name: c, image: 'i:1'}]}\n")
-	if want := map[string]string{"tier": "front", "by": "two"}; fmt.Sprint(pod.Labels) != fmt.Sprint(want) {
-		t.Errorf("labels: got %v, want %v: app was wanted by no other manager", pod.Labels, want)
-	}
+	assert.NoDiff(t, map[string]string{"tier": "front", "by": "two"}, pod.Labels, "no other manager wanted app")
 }
 
 func TestListsWithKeysAreMergedByThem(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 
 var (
 	question = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
-	answer   = regexp.MustCompile(
-		`(?m)^\*\*(\d[a-z])\.\*\* (?:.+\n)*?.*\*Proof:\*\s(?:.+\n)*?.*\]\(`)
+	answer   = regexp.MustCompile(`(?m)^\*\*(\d[a-z])\.\*\* (?:.+\n)*?.*\*Proof:\*\s(?:.+\n)*?.*\]\(`)
 )
 
 // TestEveryQuestionHasItsAnswer checks that the answers have the questions' labels (1a, 1b) in the same order, and that

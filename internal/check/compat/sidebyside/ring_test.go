@@ -180,9 +180,7 @@ func TestTheRingRemembersAndForgetsAsTheRealOneDoes(t *testing.T) {
 		{"a ring that has shrunk", 70, 3 * time.Second, 330},
 	} {
 		s.play(phase.n, phase.every)
-		if oldest := s.compareStarts(phase.name); oldest != phase.oldest {
-			t.Errorf("%s: watches may begin at %d, the test is about %d", phase.name, oldest, phase.oldest)
-		}
+		assert.Equal(t, phase.oldest, s.compareStarts(phase.name), phase.name+": where a watch may begin")
 	}
 }
 
