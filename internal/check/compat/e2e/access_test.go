@@ -80,8 +80,8 @@ func (p *page) told(t *testing.T) []string {
 // onStage selects the elements of the stage that show text.
 const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
 
-// contrastScript measures the contrast of each text in the elements WHAT with the colour painted below its middle. It
-// also measures the contrast of graphics with their grounds.
+// contrastScript measures the contrast between each visible text that the selector WHAT matches and the colour below
+// its middle. It also measures the contrast of graphics with their grounds.
 const contrastScript = `(() => {
 	const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 	const rgba = (colour) => {
@@ -228,7 +228,7 @@ func (p *page) walksByKeyboard(t *testing.T) {
 	p.none(t, "Tab never comes to", `$$("button, select, input, a[href], [tabindex='0']")
 		.filter((el) => !el.disabled && !el.closest("dialog, [hidden], #banner") && !walked.has(el))
 		.filter((el) => el.checkVisibility({ checkVisibilityCSS: true }))
-		.map((el) => el.outerHTML.slice(0, 100))`) // the first walk may have missed elements that appeared meanwhile
+		.map((el) => el.outerHTML.slice(0, 100))`)
 	order := evaluate[string](t, p, `[...walked].map((el) => el.dataset?.station).filter(Boolean).join(" ")`)
 	assert.True(t, strings.Contains(order, "http etcd etcd3 reflector ring store"), "the order by Tab: %q", order)
 }
@@ -289,7 +289,7 @@ func (p *page) presents(t *testing.T) {
 	p.is(t, "0", "after the presentation, stations in the light", lit)
 }
 
-// fits opens windows from 4K down to 1280x720 at 200 % zoom, which leaves 640x360 units, and a narrow window.
+// fits opens windows from 4K down to 1280x720 at 200 % zoom, which leaves 640x360 CSS pixels, and a narrow window.
 func (p *page) fits(t *testing.T) {
 	for _, size := range [][2]int64{{3840, 2160}, {1920, 1080}, {1280, 720}, {1024, 768}, {640, 360}, {320, 640}} {
 		p.do(t, look{"", size[0], size[1], "light", "no-preference"}.wear(1))
@@ -307,7 +307,7 @@ func (p *page) fits(t *testing.T) {
 	p.do(t, tells(emulation.ClearDeviceMetricsOverride, cdp.Empty{}))
 }
 
-// speaksSlowly checks that the live regions wait 1.9 s between sentences. The page's clock stops within a frame.
+// speaksSlowly checks that the live regions wait 2 s between sentences, by a clock that advances only with each frame.
 func (p *page) speaksSlowly(t *testing.T) {
 	p.run(t, `window.spoken = [];
 		const note = new MutationObserver(() => window.spoken.push(document.timeline.currentTime));

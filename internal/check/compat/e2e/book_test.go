@@ -247,7 +247,7 @@ const illegible = `(async () => {
 	return whole ? small : [station + " is cut", ...small];
 })()`
 
-// figuresAnswer presses an arrow key on a drawing's slider. The drawing's text must change.
+// figuresAnswer presses an arrow key on the sliders of two drawings. The drawings' texts must change.
 func figuresAnswer(t *testing.T, v *viz, p *page) {
 	for chapter, says := range map[string][3]string{
 		"04-watchcache": {"From 7 or older: 410.", kb.ArrowLeft, "From 10 or older: 410."},
@@ -300,7 +300,7 @@ func bookIsSearched(t *testing.T, v *viz, p *page) {
 	p.until(t, `$("h1")?.textContent.includes("Too large resource version")`)
 }
 
-// handoutIsTwoPages prints the handout on A4, which must fill two pages.
+// handoutIsTwoPages checks that the handout, printed on A4, has two pages.
 func handoutIsTwoPages(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/docs/HANDOUT"))
 	var pdf []byte

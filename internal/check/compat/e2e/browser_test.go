@@ -54,8 +54,8 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 // closeChromium ends the browser if it was started. TestMain calls it after the last test.
 var closeChromium = func() error { return nil }
 
-// At most two pages are open at once: with more, the browser would draw frames late. A test that opens several pages
-// takes only one seat. sit sends to seats, and its cleanup receives. seated names the tests that have a seat already.
+// At most two tests have pages at once: with more pages, the browser would draw frames late. A test takes one seat for
+// all its pages. sit sends to seats, and its cleanup receives. seated names the tests that have a seat already.
 var (
 	seats  = make(chan bool, 2)
 	seated sync.Map   // by test name
@@ -207,7 +207,7 @@ func exceptionText(details *runtime.ExceptionDetails) string {
 	return details.Text
 }
 
-// verify fails the test for each complaint on the console and each request beyond loopback.
+// verify fails the test for complaints on the console, for requests beyond loopback, and if there was no request.
 func (p *page) verify(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
@@ -247,7 +247,7 @@ const eyes = `
 	globalThis.$text ??= (css) => $(css)?.textContent ?? "";
 	globalThis.$frames ??= async (n) => { while (n-- > 0) await new Promise(requestAnimationFrame); };
 	globalThis.$picture ??= () => listwatch.picture({ texts: false });
-	globalThis.$meet ??= (a, b) => { // whether two texts overlap: a line is higher than its letters
+	globalThis.$meet ??= (a, b) => { // whether texts overlap; lines may, because letters are lower
 		const between = Math.max(3, Math.min(a.h, b.h) / 5);
 		const across = a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1;
 		return across && a.y < b.y + b.h - between && b.y < a.y + a.h - between;

@@ -103,7 +103,7 @@ func (p *page) rate(t *testing.T, n int) {
 	p.run(t, asks("POST", "/viz/knobs", fmt.Sprintf(`{"name":"traffic.rate","value":"%d"}`, n)))
 }
 
-// asks returns a script that sends a request to the program, or to the machine in the tab, and returns its JSON.
+// asks returns a script that sends the program, or the machine in the tab, a request and returns the response's JSON.
 func asks(method, path, body string) string {
 	return fmt.Sprintf(`await (async () => {
 		const body = %q;

@@ -47,7 +47,7 @@ func TestEveryControlOfTimeGoesWhereItSays(t *testing.T) {
 
 func (s *shown) last() uint64 { return s.records[len(s.records)-1].Seq }
 
-// next returns the number of the nearest record that match accepts, after cursor if direction is 1, before it if -1.
+// next returns the number of the nearest record that match accepts after cursor (direction 1) or before it (-1), or 0.
 func (s *shown) next(cursor uint64, direction int, match func(r *probe.Record) bool) uint64 {
 	for i := int(cursor-s.before) - 1 + direction; i >= 0 && i < len(s.records); i += direction {
 		if match(&s.records[i]) {
@@ -155,7 +155,7 @@ func (a *axis) time(x float64) time.Duration {
 	return a.from + time.Duration((x-a.Left)/a.Width*float64(a.to-a.from))
 }
 
-// mouse presses the button at x, moves to each of the others, and releases it.
+// mouse presses the button at x and y, moves to each x in to, and releases the button.
 func (p *page) mouse(t *testing.T, x, y float64, to ...float64) {
 	t.Helper()
 	send := func(kind input.DispatchMouseEventType) {

@@ -31,7 +31,7 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	v := startViz(t, "-demo=false", "-controllers=false") // the controllers would change the pods again
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	one := &http.Client{Transport: &http.Transport{ // a small buffer soon fills when the test stops reading
+	one := &http.Client{Transport: &http.Transport{ // a small buffer soon fills when nothing reads
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err == nil {

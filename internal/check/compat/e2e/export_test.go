@@ -112,7 +112,7 @@ const hurriedTour = `(() => {
 	return classList.contains("over");
 })()`
 
-// exportedTour walks through the tour without waiting for each beat's motion. No control may need the program.
+// exportedTour skips through the tour. After it, no control that needs the program may be visible.
 func (p *page) exportedTour(t *testing.T, base string) {
 	t.Helper()
 	p.do(t, chromedp.Navigate(base+"/index.html"))
@@ -161,7 +161,7 @@ func (p *page) exportedLeaves(t *testing.T) {
 	p.until(t, `$("#leaf").textContent.includes("needs the program")`)
 }
 
-// exportedSearch searches for three terms from a page of the book. One finds nothing; two first results are followed.
+// exportedSearch searches for three terms on a book page, and follows two terms' first results. One term has none.
 func (p *page) exportedSearch(t *testing.T, base string) {
 	t.Helper()
 	for _, search := range []struct{ words, leads, there string }{

@@ -49,7 +49,8 @@ const onFirst = `((wanted) => new Promise((done) => {
 	look();
 }))`
 
-// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn starts from the first view. tour_test.go tests the tour itself.
+// TestTheFirstViewAsksAQuestionAndHasThreeWaysOn checks the first view's texts and controls, and leaves the view by a
+// new pod, by Escape and by a story. tour_test.go tests the tour.
 func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")

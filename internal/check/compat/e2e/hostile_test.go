@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	greatest = 1<<53 - 1 // the greatest number that JavaScript represents exactly with its neighbours
+	greatest = 1<<53 - 1 // the greatest integer that JavaScript represents exactly with its neighbors
 	header   = `{"format":"listwatch recording","version":1}`
 )
 
@@ -33,7 +33,7 @@ type hostile struct {
 	refusal string // part of the page's refusal; "" if the page must show the recording
 }
 
-// everyPoint returns a recording with two records of every point, whose args are arg and texts text, and a last record.
+// everyPoint returns a recording with two records of every point, filled with arg and text, and a last record.
 func everyPoint(arg, firstSeq, lastTime int64, text string) string {
 	lines := []string{header}
 	line := func(fields map[string]any) {

@@ -72,10 +72,9 @@ func (p *page) see(t *testing.T) image.Image {
 	return picture
 }
 
-// shoot clears the page's notice and writes a screenshot to a file.
+// shoot clears the notice that earlier steps may have left, and writes a screenshot to a file.
 func (p *page) shoot(t *testing.T, file string) {
 	t.Helper()
-	// Earlier steps may have left a notice.
 	p.run(t, `$("#notice").textContent = ""`)
 	var small bytes.Buffer
 	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, p.see(t)))
@@ -128,9 +127,9 @@ func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 	assert.True(t, alike(seen[0], seen[1]), "the stage is another picture")
 }
 
-// alike reports whether two pictures have the same pixels. Two browsers may round a channel in different ways.
+// alike reports whether two pictures have the same pixels. A channel may differ by one level, because browsers round.
 func alike(one, other image.Image) bool {
-	const level = 0x101 // one of 255, of 65,535
+	const level = 0x101 // one of 255 levels on RGBA's scale, up to 65,535
 	near := func(a, b uint32) bool { return max(a, b)-min(a, b) <= level }
 	for y := range one.Bounds().Dy() {
 		for x := range one.Bounds().Dx() {

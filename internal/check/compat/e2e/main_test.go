@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(tests{m})
 }
 
-// tests runs this package's tests in one browser.
+// tests runs this package's tests, and then closes the browser that they share.
 type tests struct{ *testing.M }
 
-// Run runs the tests and then closes the browser.
+// Run returns the tests' exit code, or 1 if the browser does not close.
 func (m tests) Run() int {
 	code := m.M.Run()
 	if err := closeChromium(); err != nil {

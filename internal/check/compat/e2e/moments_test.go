@@ -18,10 +18,10 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// keyMoment is a moment of a recording, of which the tests take a picture.
+// keyMoment is a moment of a recording at which the tests look at the picture.
 type keyMoment struct {
 	name, take, point string
-	nth               int    // index among the records of point; -1: the last
+	nth               int    // index among the records of point; negative: from the end
 	then              string // JavaScript to run in the page at the moment
 }
 
@@ -114,7 +114,7 @@ func TestEveryKeyMomentIsShown(t *testing.T) {
 
 var updateSums = flag.Bool("update-sums", false, "write moments.sum, the hashes of what is drawn at key moments")
 
-// hash returns a hash of the picture, which names the place of each change. Coordinates and texts are left out.
+// hash returns a hash of the picture's data without texts, coordinates, transparency, pace and delay.
 func (p *page) hash(t *testing.T) string {
 	t.Helper()
 	picture := evaluate[string](t, p, `JSON.stringify(window.listwatch.picture({ texts: false }),

@@ -77,7 +77,7 @@ func inSight(stations, over string) string {
 	})()`, stations, over)
 }
 
-// TestTheStageIsStackedOnAPhone plays a story and the tour by touch in a narrow window.
+// TestTheStageIsStackedOnAPhone plays a story and the tour in a narrow window, by clicks on uncovered controls.
 func TestTheStageIsStackedOnAPhone(t *testing.T) {
 	t.Parallel()
 	v, _ := quiet(t)

@@ -197,7 +197,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.pick(t, "#delete-pod")
 	p.until(t, changes+`.startsWith("true,true")`)
 	p.caughtUp(t, v)
-	p.becomes(t, "arrived", `document.body.dataset.own`) // the page follows the change once the change has set out
+	p.becomes(t, "arrived", `document.body.dataset.own`) // the page begins to follow a change when the change sets out
 	p.run(t, `listwatch.follow.clear()`)
 	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
 	p.becomes(t, "default/another", followed)
@@ -208,7 +208,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.becomes(t, "", followed)
 }
 
-// TestWhatIsFollowedBeforeTheListHasComeStaysFollowed creates a pod while the page still waits for its list.
+// TestWhatIsFollowedBeforeTheListHasComeStaysFollowed creates a pod before the page has its first snapshot.
 func TestWhatIsFollowedBeforeTheListHasComeStaysFollowed(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

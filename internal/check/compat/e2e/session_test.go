@@ -134,8 +134,8 @@ func TestAStoppedProcessIsSaidToBeStoppedAndGoesOnWithoutAGap(t *testing.T) {
 	p.is(t, "0", "records lost", "listwatch.state.lost")
 }
 
-// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program that a page uses. The page's next record belongs
-// to a log that no longer exists, which the feed reports like a record that has left the log.
+// TestAPageThatIsToldGoneListsAgainAndEndsEqual restarts the program that a page uses. The log with the page's next
+// record no longer exists. The feed reports this in the same way as a record that has left the log.
 func TestAPageThatIsToldGoneListsAgainAndEndsEqual(t *testing.T) {
 	t.Parallel()
 	first := startViz(t, "-demo=false", "-controllers=false")

@@ -43,7 +43,7 @@ func (p *page) spaceTimeAt(t *testing.T, cursor uint64) (s spacetime) {
 	return s
 }
 
-// hasty is a recording with each receipt before its dispatch, and more goroutines than the view has lines.
+// hasty is a recording with receipts before their sends, and with more goroutines than the view has lines.
 func hasty() (r reel) {
 	r.add(probe.WatchChanOpened, "etcd3-1", 9)
 	for i := range 30 {

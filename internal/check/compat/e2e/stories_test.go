@@ -119,8 +119,8 @@ func TestAStoryIsToldByKeyboard(t *testing.T) {
 }
 
 // TestAStoryIsPlayedLiveAndTold plays two stories on the machine. A link alone does not play a story; the viewer's next
-// step does. Another visitor's page stays live. The second story's run lacks a beat, so the page replays the recording
-// instead.
+// step does. Another visitor's page stays live. The second story's run lacks a beat, which the page replays from the
+// recording.
 func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)

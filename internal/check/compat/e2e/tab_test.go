@@ -140,7 +140,7 @@ func (p *page) holdsInTab(t *testing.T) {
 	p.until(t, `document.body.dataset.mode === "live"`)
 }
 
-// TestATabHasALife hides a tab, stalls, saves, ends and restarts its machine, tries to leave, and opens a second tab.
+// TestATabHasALife hides a tab, stalls its machine, tries to leave, saves, opens another tab, and restarts the machine.
 func TestATabHasALife(t *testing.T) {
 	t.Parallel()
 	base := served(t, site(t))
@@ -203,8 +203,7 @@ func TestATabHasALife(t *testing.T) {
 }
 
 // TestAReaderInATabThatReadsNothingIsEvicted opens a watch from the page and leaves the response unread. The page must
-// receive no more bytes than it has granted, the server must close the watch, and Go must keep to its memory limit
-// while the changes go on.
+// receive exactly the bytes that it has granted, the server must close the watch, and Go must keep to its memory limit.
 func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
 	t.Parallel()
 	p := openPage(t, "about:blank")
