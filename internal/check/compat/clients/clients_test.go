@@ -12,8 +12,8 @@ import (
 	"listwatch/internal/check/compat/program"
 )
 
-// programs lists the programs that the test compares, in order. do returns a program's results as lines. differs lists
-// the lines that may differ: "- " begins a line only from our server, "+ " a line only from the real server.
+// programs lists the programs that the test runs, in order. do returns a program's results as lines. differs lists the
+// lines that differ: "- " begins a line only from our server, "+ " a line only from the real server.
 var programs = []struct {
 	name    string
 	do      func(t *testing.T, at *target) []string

@@ -25,8 +25,8 @@ type target struct {
 	restart          func() // kills our server and starts it again; nil for the real server
 }
 
-// through starts a lens in front of the server at an address. At the end, the lens may have found fault with kwok 0.8
-// only, whose Option.setup sets the version of each watch to "0".
+// through starts a lens in front of the server at an address. At the end, the lens may have found fault only with
+// kwok 0.8, whose Option.setup sets the version of each watch to "0".
 func through(t *testing.T, address string) *target {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

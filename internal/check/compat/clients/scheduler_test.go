@@ -24,7 +24,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// stages lists the files of kwok's module that define the simulated behaviours.
+// stages lists the files of kwok's module that define the simulated behavior.
 var stages = []string{"node/fast/node-initialize", "node/heartbeat/node-heartbeat", "pod/fast/pod-complete",
 	"pod/fast/pod-delete", "pod/fast/pod-ready"}
 

@@ -33,7 +33,7 @@ const patience = 5 * time.Minute // to build and debug a program without optimiz
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
 	"writes; etcd alone would give up after 7 s")
 
-// everywhere is true in `make full`. The tests then also run slow commands, and stop for stay at every breakpoint.
+// everywhere is true in `make full`. The tests then run slow commands, too, and stop for -stay at every breakpoint.
 var everywhere = os.Getenv("FULL") != ""
 
 func root(t *testing.T) string {
@@ -221,7 +221,7 @@ func newEditor(t *testing.T) *editor {
 		return listens != nil, delve.Stdout.String() + delve.Stderr.String()
 	})
 	conn := require.Value(net.Dial("tcp", listens[1]))(t)
-	t.Cleanup(func() { // delve ends the programs that it has launched when the client leaves
+	t.Cleanup(func() { // when the client leaves, delve ends the programs that it has launched
 		_ = conn.Close()
 		<-delve.Done
 	})

@@ -168,7 +168,7 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
-// run types the block's commands, unless the block is for a full run, another system, or another test.
+// run types the block's commands, unless another test or another system runs them, or only a full run.
 func (b *block) run(t *testing.T, p *page, x *terminal) {
 	for _, word := range b.words {
 		switch {

@@ -82,7 +82,7 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 var signsOfHarm = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
 	"WatchChanError", "CacherNotReady"}
 
-// TestAPodIsFollowedThroughTheRunningProgram runs the recipe across the whole program. A real kubectl creates the pod.
+// TestAPodIsFollowedThroughTheRunningProgram runs the recipe for the whole program. A real kubectl creates the pod.
 // While kubectl waits, delve stops the program in etcd for longer than etcd itself would wait. The stop must not affect
 // kubectl, nor any watcher, stream or reflector.
 func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {

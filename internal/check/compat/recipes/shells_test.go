@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// foreign returns what some shell does not understand in a page's commands, except in those for Linux and delve.
+// foreign returns the parts of a page's commands, other than those for Linux and delve, that some shells cannot run.
 func (p *page) foreign() (found []string) {
 	page := strings.Join(p.lines, "\n")
 	for _, b := range p.blocks {

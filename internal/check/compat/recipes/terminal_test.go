@@ -34,7 +34,7 @@ var (
 	onlyReads = regexp.MustCompile(`^(curl -s[^|]*|kubectl .*\bget .*)`)
 	writes    = regexp.MustCompile(` -(X|d|-data\S*) `)
 
-	// A reader replaces the number by the newest version in an earlier output.
+	// A reader replaces a match of ownVersion by the newest match of version in an earlier output.
 	ownVersion = regexp.MustCompile(`\brv=\d+`)
 	version    = regexp.MustCompile(`\bat (\d+)\b`)
 )
@@ -80,7 +80,7 @@ func newTerminal(t *testing.T) *terminal {
 	return x
 }
 
-// run runs one command as a reader would. It compares the output of a command that ends with the page's.
+// run runs one command as a reader would. If the command ends, run compares its output with the page's.
 func (x *terminal) run(s *step) {
 	x.t.Helper()
 	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s.command), "&"))
@@ -99,7 +99,7 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the running program. The new one starts with the next command, or, for its output or in FULL, at once.
+// startViz ends the running program. The new one starts before the next command; with an output or in FULL, at once.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()
@@ -210,7 +210,7 @@ func (x *terminal) enter(command, after string) (int, string) {
 	return code, file
 }
 
-// toItsEnd runs a command that ends. It repeats a command that only reads until the output matches, as a reader would.
+// toItsEnd runs a command that ends. Until the output matches, it repeats a command that only reads, as a reader would.
 func (x *terminal) toItsEnd(s *step, command string) {
 	x.t.Helper()
 	var code int

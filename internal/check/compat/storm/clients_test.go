@@ -31,8 +31,8 @@ const (
 	writerPause = 8 * time.Millisecond
 	longestLife = 40 // writes, or slightly more
 
-	// callWithin is the time limit of one request of a writer or a reader. It is longer than the faults stop the
-	// program, so that most waiting requests get a response.
+	// callWithin is the time limit of one request of a writer or a reader. It exceeds the time for which a fault stops
+	// the program, so that most waiting requests get a response.
 	callWithin = 5 * time.Second
 )
 
@@ -195,7 +195,7 @@ func (w *watcher) list(ctx context.Context) bool {
 	return true
 }
 
-// watch reads one stream to its end. It reports whether a watch can resume from the newest known version.
+// watch reads one stream until the stream ends or the watcher leaves, and reports whether the next watch can resume.
 func (w *watcher) watch(ctx context.Context) bool {
 	w.nWatches++
 	ends := int64(2 + w.random.IntN(20))

@@ -33,8 +33,8 @@ func (v *view) tell(script string) {
 	}
 }
 
-// TestAViewFindsWhatIsWrong feeds views events that no watcher may receive, because a check that cannot fail proves
-// nothing. Object a starts at its second version.
+// TestAViewFindsWhatIsWrong feeds views right and wrong events, and counts the reported faults, because a check that
+// cannot fail proves nothing. Object a starts at its second version.
 func TestAViewFindsWhatIsWrong(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults int

@@ -39,14 +39,14 @@ var (
 const (
 	namespace  = "storm"
 	endOfStorm = "end of the storm" // replaces the name of a fault
-	// patience limits the wait for a response, and for events after the storm. client-go may retry after 30 s only.
+	// patience limits the wait for a response, and for events after the storm: client-go may wait 30 s before a retry.
 	patience = 90 * time.Second
 	healsIn  = time.Minute // after a fault: the sum of the pauses between failing writes, not wall-clock time
 
 	// After all clients have left, the program may hold this much more than before the storm. A leak would grow with
 	// every client or fault, by hundreds. Goroutines come and go in a program at rest. After a burst, four watches of
-	// etcd may each keep ten goroutines instead of one. etcd may hold open two segments of its log (up to five until
-	// the next purge), a snapshot, and a segment in progress. The program's log keeps 65,536 records on the heap.
+	// etcd may each keep ten goroutines instead of one. etcd may hold open a snapshot and the segment of its log that
+	// it prepares; segments in use do not count. The program's log keeps 65,536 records on the heap.
 	restless       = 10
 	moreGoroutines = restless + 4*9
 	moreFiles      = 8
@@ -91,8 +91,8 @@ type client interface {
 	String() string          // a summary of its work
 }
 
-// TestStorm exposes the program to all faults that users, networks, operators and kernels may cause. After that, every
-// watcher must have received exactly the events that were written, and the program must be at rest again.
+// TestStorm exposes the program to faults that users, networks, operators and kernels cause. No watch may lose, repeat
+// or reorder an event. Afterward, all watchers must hold the stored objects, and the program must be at rest again.
 func TestStorm(t *testing.T) {
 	require.True(t, *lasts >= time.Second && *lasts <= time.Hour, "-storm %v: want 1s to 1h", *lasts)
 	s := newStorm(t)
@@ -219,7 +219,7 @@ func (s *storm) letIn() (writers []*writer) {
 	return writers
 }
 
-// heals waits until a write succeeds, or ends the test, and notes the longest time.
+// heals waits until a write succeeds, and notes the longest wait. If no write succeeds, heals ends the test.
 func (s *storm) heals() {
 	began, err := time.Now(), error(nil)
 	probes := configMaps("http://"+s.address, "probe", callWithin)
