@@ -52,7 +52,7 @@ func (a *API) Do(method, target, body string, headers ...string) *httptest.Respo
 	return w
 }
 
-// Create posts a pod, and ends the test unless the pod is created.
+// Create posts the JSON of a pod, and ends the test unless the pod is created.
 func (a *API) Create(pod string) {
 	a.T.Helper()
 	w := a.Do("POST", PodsPath, pod)

@@ -46,7 +46,7 @@ func NoError(t TB, err error, what ...any) bool {
 	return same(t, err == nil, err, error(nil), what)
 }
 
-// Fails expects an error for which is returns true; apierrors.IsNotFound is such a function.
+// Fails expects that is(err) is true. For example, is may be apierrors.IsNotFound.
 func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 	t.Helper()
 	return is(err) || True(t, false, "%sgot %v, which is another kind of answer", prefix(what), err)
@@ -73,7 +73,7 @@ func False(t TB, bad bool, what ...any) bool {
 func same(t TB, ok bool, got, want any, what []any) bool {
 	t.Helper()
 	if says := prefix(what); !ok && strings.Contains(says, "got ") && strings.Contains(says, "want ") {
-		return True(t, false, what...) // what already names both values
+		return True(t, false, what...) // the text already names both values
 	}
 	return ok || True(t, false, "%sgot %v, want %v", prefix(what), got, want)
 }

@@ -49,9 +49,9 @@ var processors struct {
 }
 
 // Test is [synctest.Test], but a race build has one processor while f runs. The runtime runs all timers of a bubble in
-// one context of the race detector. A goroutine that reads an expired timer's channel runs the timer there, and two
-// goroutines that do so at once, on two processors, crash the detector or make it hang, https://go.dev/issue/78156. The
-// detector compares the order of events, so it also finds races of goroutines that take turns.
+// one context of the race detector. A goroutine that reads an expired timer's channel runs the timer there. Two
+// goroutines that do so together, on two processors, crash the detector or make it hang (https://go.dev/issue/78156).
+// The detector compares the order of events, so it also finds races of goroutines that take turns.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if Race {
@@ -67,7 +67,7 @@ func Run(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { Test(t, f) })
 }
 
-// oneProcessor counts the bubbles. GOMAXPROCS is 1 from the first to the last bubble.
+// oneProcessor counts the running bubbles. GOMAXPROCS is 1 while there are any.
 func oneProcessor(change int) {
 	processors.Lock()
 	defer processors.Unlock()

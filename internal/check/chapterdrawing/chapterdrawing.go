@@ -74,8 +74,8 @@ func (d *Drawing) Arrow(class, path string, args ...any) {
 		class, fmt.Sprintf(path, args...), d.tip())
 }
 
-// In draws everything in draw in the colour of a kind: "queue" where events wait, "kept" for stored state, "acts" for
-// active parts. Parts drawn outside In are grey, such as a held lock. The class "full" is for lost events.
+// In calls draw, and gives its shapes the colour of a kind: "queue" where events wait, "kept" for stored state, "acts"
+// for active parts. Parts drawn outside In are grey, such as a held lock. The class "full" is for lost events.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()

@@ -105,8 +105,8 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 	}
 }
 
-// valueOf computes a package-level constant, or an initialized variable, from the source in dir. It writes numbers of
-// the package time as durations.
+// valueOf computes a package-level constant, or an initialized variable, from the source in dir. It writes a
+// time.Duration in the form of 1m0s.
 func (s *sources) valueOf(t *testing.T, dir, name string) string {
 	t.Helper()
 	tree := require.Value(s.in(dir))(t)

@@ -2,7 +2,7 @@
 // module of its own, so that `go run ./cmd/viz` fetches and builds none of them.
 //
 //   - cmd/kubectl: the real kubectl, built from its own module; oldkubectl: one of 1.26, with a go.mod of its own.
-//   - kubernetes: the go.mod of the real kube-apiserver and kube-scheduler; only the heavy form of tests builds them.
+//   - kubernetes: the go.mod of the real control plane's programs, which only full tests build.
 //   - upstream_test.go: every "Upstream:" line leads to an existing declaration; constants_test.go: our numbers are
 //     upstream's.
 //   - sidebyside: our server half and client half compared with the real ones, in tests and benchmarks; the program

@@ -10,8 +10,8 @@ import (
 // patience is far longer than any fact needs to become true.
 const patience = 2 * time.Minute
 
-// Holds waits until fact returns true, and ends the test if that takes longer than patience. The failure prints what,
-// which is a text, or a pointer in which fact stores its findings.
+// Holds waits until fact returns true, and ends the test if that takes longer than patience. The failure prints the
+// value what: a text, or a pointer in which fact stores its findings.
 func Holds(tb testing.TB, what any, fact func() bool) {
 	tb.Helper()
 	if !Did(patience, fact) {

@@ -268,8 +268,8 @@ var (
 )
 
 // holdsLock derives from a function's text whether the function holds a lock at a report. It does if its name ends in
-// Locked, or if the last line before the report that locks or unlocks takes a lock. Lines that are indented deeper than
-// later lines do not count, because they are in another branch. A deferred Unlock keeps the lock until the end. A
+// Locked, or if the last line that locks or unlocks, before the report, takes a lock. Lines that are indented deeper
+// than later lines do not count, because they are in another branch. A deferred Unlock keeps the lock until the end. A
 // function literal does not have the locks of the code around it.
 //
 // This is no proof. It is exact for code that keeps to the house rules, where a lock is held for a whole function or

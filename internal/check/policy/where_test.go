@@ -16,7 +16,7 @@ import (
 )
 
 // TestALineHasItsRoomAndWhatChangesWithIt requires a row in changes.txt for each folder of Go or scripts outside
-// chapters. It also runs `make where`, the command of docs/CONTRIBUTING.md, for ten lines.
+// chapters. It also runs `make where`, the command of docs/CONTRIBUTING.md, for one line, and its script for nine.
 func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."

@@ -155,8 +155,8 @@ func (w *Fixture) Do(ctx context.Context, words ...string) error {
 	return nil
 }
 
-// startServer replaces Pipeline.Server by a new server on the same etcd, to which later connections lead. It does not
-// wait until the server's caches are filled.
+// startServer replaces Pipeline.Server by a new server on the same etcd. Later connections lead to the new server.
+// startServer does not wait until the server's caches are filled.
 func (w *Fixture) startServer() error {
 	s, err := w.start(w.Probe)
 	if err != nil {

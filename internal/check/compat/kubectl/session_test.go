@@ -245,8 +245,8 @@ func (s *session) command(variable string, args []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// watch starts a kubectl that watches and waits for the response's status, which kubectl logs with -v=6. After that,
-// kubectl cannot miss an event.
+// watch starts a kubectl that watches. Then it waits for the response's status, which kubectl logs with -v=6: from then
+// on, kubectl cannot miss an event.
 func (s *session) watch(name string, args []string) error {
 	cmd, err := s.command("", append([]string{"-v=6"}, args...))
 	if err != nil {
@@ -286,7 +286,7 @@ func (s *session) until(name, text string) (string, error) {
 	return said, nil
 }
 
-// stop ends a kubectl that was left running and returns its output since the last until.
+// stop ends the kubectl of a watch, and returns the output that no call of until has returned.
 func (s *session) stop(name string) (string, error) {
 	w := s.watches[name]
 	if w == nil {

@@ -101,8 +101,8 @@ func (m mutation) find() (file string, text []byte, from, to int, err error) {
 	return filepath.Join(m.dir, declared.File.Path), declared.File.Src, from, to, err
 }
 
-// caught runs the test with the mutated file in place of the original. For Go, the compiler gets an overlay. For
-// scripts, which the test reads itself, caught changes a copy of git's files.
+// caught checks that the test fails with the mutated file in place of the original. For Go, the compiler gets an
+// overlay. For scripts, which the test reads itself, caught changes a copy of git's files.
 func (m mutation) caught(t *testing.T, file string, text []byte) {
 	dir, overlay := t.TempDir(), ""
 	if filepath.Ext(file) == ".go" {

@@ -68,7 +68,7 @@ func (p *Process) Kill() {
 // killGroup kills every process of the group that the process leads or led.
 func (p *Process) killGroup() { _ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL) }
 
-// ExitCode waits for the end of the process and returns its exit status. If that takes over within, the test ends.
+// ExitCode waits for the end of the process and returns its exit status. After the time within, it ends the test.
 func (p *Process) ExitCode(tb testing.TB, within time.Duration) int {
 	tb.Helper()
 	select {
@@ -211,7 +211,7 @@ func (k *Kubectl) Run(tb testing.TB, args ...string) string {
 	return p.Stdout.String()
 }
 
-// StartKubectlProxy starts kubectl proxy and returns the proxy's address once the server behind it is ready.
+// StartKubectlProxy starts kubectl proxy with flags, and returns its address after the server behind it is ready.
 func StartKubectlProxy(tb testing.TB, flags []string) (address string) {
 	kubectl := KubectlFor(tb, &Viz{})
 	cmd := exec.Command(kubectl.Binary, append(flags, "proxy", "--port=0")...)

@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits every wait and suits a busy machine. The tests of cmd/viz check in a bubble how soon the program is
-// ready and how soon it ends.
+// HangsAfter limits a wait for a process, and suits a busy machine. The tests of cmd/viz check in a bubble how soon the
+// program is ready and how soon it ends.
 const HangsAfter = 5 * time.Minute
 
 // Viz is the running program.
@@ -70,7 +70,7 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 	return false, "stdout:\n" + v.Stdout.String() + "stderr:\n" + v.Stderr.String()
 }
 
-// Get requests one of the program's paths and decodes the JSON into into. A failure, or no 200, ends the test.
+// Get requests one of the program's paths and decodes the response's JSON to *into. Anything but a 200 ends the test.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
 	response := require.Value((&http.Client{Timeout: HangsAfter}).Get(v.URL + path))(tb)

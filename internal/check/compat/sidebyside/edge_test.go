@@ -122,7 +122,7 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
 			p.theirStore}} {
 			a, b := listAll(t.Context(), sides[0], c.query), listAll(t.Context(), sides[1], c.query)
-			// Our server quotes values from outside.
+			// Our server quotes values from outside. The comparison ignores these quotes.
 			same(t, what+", "+name, strings.ReplaceAll(a, `\"`, ""), b, c.want)
 		}
 	}

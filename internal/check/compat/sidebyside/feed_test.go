@@ -26,7 +26,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// feed is the storage below a measured cache: some pods, and then a benchmark's events. Both sides get the same feed.
+// feed is the storage below a measured cache: some pods, and then a benchmark's events. The sides get equal feeds.
 type feed struct {
 	pods   int
 	nodes  int              // pod i runs on node i % nodes
@@ -64,7 +64,7 @@ func (f *feed) pod(i int, rv uint64) *corev1.Pod {
 	return p
 }
 
-// prepare makes n events, and returns a function that sends them. Call that before the next prepare.
+// prepare makes n events, and returns a function that sends them. Call the function before the next prepare.
 func (f *feed) prepare(n int) (send func()) {
 	f.made = f.made[:0]
 	for range n {
@@ -135,7 +135,7 @@ func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *fee
 	})
 }
 
-// ringEvents, before a measurement, makes both rings grow to 12800 and gives later watchers channels of 171.
+// ringEvents is the number of events before a measurement. Both rings grow to 12800, later watchers' channels to 171.
 const ringEvents = 10000
 
 // BenchmarkFanOut sends each event to n watchers without selectors. An operation is one event.
@@ -234,8 +234,8 @@ func fill(b *testing.B, f *feed, cache side) {
 	w.Stop()
 }
 
-// BenchmarkProbes measures a fan-out with probes off and on. A delivery between two Go channels takes no longer than
-// the delivery's three reports.
+// BenchmarkProbes measures a fan-out with probes off and on. The three reports of a delivery take at least as long as
+// the delivery itself, from one Go channel to another.
 func BenchmarkProbes(b *testing.B) {
 	for _, state := range []string{"off", "on"} {
 		var p *probe.Probe

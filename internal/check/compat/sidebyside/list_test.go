@@ -89,8 +89,8 @@ func describePage(list *corev1.PodList, key string) string {
 	return text + "\n        "
 }
 
-// describeToken returns the position at which a token continues instead of the token's bytes, which may differ. For
-// object a in a namespace, upstream's cache writes "/a", and both stores write "a". Either cache reads both.
+// describeToken returns the position at which a token continues. The tokens' bytes may differ: for object a in a
+// namespace, upstream's cache writes "/a", and both stores write "a". Either cache reads both.
 func describeToken(token, key string) string {
 	from, rv, err := realstorage.DecodeContinue(token, key+"/")
 	if err != nil {
@@ -235,7 +235,7 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 	return dialogues
 }
 
-// compare fails the test if two streams differ, and reports the first 20 pairs.
+// compare fails the test if two streams of a dialogue differ, and reports up to 20 such pairs.
 func compare(t *testing.T, dialogues []*dialogue) {
 	t.Helper()
 	wrong, events := 0, 0
@@ -405,7 +405,7 @@ func settle(dialogues []*dialogue) {
 	}
 }
 
-// unwrapped returns an event with the object itself, which upstream may wrap in one that caches its encodings.
+// unwrapped returns an event with the object itself. Upstream may wrap an object in another one that caches encodings.
 func unwrapped(e watch.Event) watch.Event {
 	if wrapped, ok := e.Object.(runtime.CacheableObject); ok {
 		e.Object = wrapped.GetObject()

@@ -107,7 +107,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// until moves the clock while it waits until is returns true.
+// until waits until is() returns true, and moves the clock meanwhile.
 func (s *stage) until(what string, is func() bool) {
 	s.t.Helper()
 	eventually.Holds(s.t, what, func() bool {
@@ -138,8 +138,8 @@ func (s *stage) play(n int, every time.Duration) {
 	}
 }
 
-// compareStarts starts a watch at every version since the list and at the next one, and compares the events. It returns
-// the first version at which a watch may start.
+// compareStarts starts a watch at every version from one before the list to one after the newest, and compares the
+// events. It returns the first version at which a watch may start.
 func (s *stage) compareStarts(what string) (oldest uint64) {
 	s.t.Helper()
 	newest := s.script[0].version()

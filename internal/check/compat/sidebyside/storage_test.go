@@ -207,7 +207,7 @@ type ourCache struct {
 	cacher *cacher.Cacher
 }
 
-// startOurCache returns a cache over store, which may not be ready yet. The cache ends with the test.
+// startOurCache returns a cache over store. The cache may not be ready yet, and ends with the test.
 func startOurCache(tb testing.TB, store storage.Interface, p *probe.Probe, clk clock.WithTicker) ourCache {
 	tb.Helper()
 	c := require.Value(cacher.New(cacher.Config{

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// A story has a step on each line. After each, the test waits until both sides rest and compares their acts and stores.
+// A story is a list of steps. After each step, a side comes to rest. The test compares both sides' acts and stores.
 //
 //	+a ~a -b *                writes, all at once; * is a bookmark
 //	cut +c                    all watches end; c is created while no watch is open
@@ -27,7 +27,7 @@ import (
 //	leave h2                  a handler leaves
 //	sleep 45s                 time passes
 
-// healsIn limits the time until a fault has healed. It is longer than all backoffs in a story together.
+// healsIn is the time after a fault until the next step. It is longer than all backoffs in a story together.
 const healsIn = 20 * time.Minute
 
 // player is one follower with its server, ready for a story.
@@ -243,8 +243,8 @@ func TestBothTellTheSameStory(t *testing.T) {
 	}
 }
 
-// The periods in random stories keep resyncs away from the times of steps. The time in which a fault heals depends on
-// jitter, which differs between the sides.
+// The periods in random stories keep resyncs away from the times of steps, because the time in which a fault heals
+// depends on jitter, which differs between the sides.
 const (
 	randomResync       = 7*time.Hour + 13*time.Minute
 	randomSleep        = "8h7m"

@@ -69,7 +69,7 @@ func TestInformersAndHandlers(t *testing.T) {
 	first := create(t, pods, "first")
 	soon, stop := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer stop()
-	err := waitForWrite(soon, informer.GetStore(), first) // no informer fills the store
+	err := waitForWrite(soon, informer.GetStore(), first) // no informer fills the store yet
 	assert.True(t, err != nil && soon.Err() != nil, "a store that is empty: %v", err)
 	go informer.RunWithContext(ctx)
 
