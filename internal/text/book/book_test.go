@@ -181,7 +181,7 @@ func TestWhatAChapterGetsWrongIsReportedWithItsLine(t *testing.T) {
 		{"dead chapter", "[x](../07-x/README.md)",
 			"line: link to ../07-x/README.md: open 07-x/README.md: file does not exist"},
 		{"dead file", "[x](gone.go)", "line: link to gone.go: open 04-ring/gone.go: file does not exist"},
-		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only https leads out of the book"},
+		{"script link", "[x](javascript:alert)", "line: link to javascript:alert: only http and https lead out of the book"},
 		{"raw HTML", "a <b>b</b>", "line: raw HTML is dropped"},
 		{"another fold", "<details><summary>More</summary>\n\nx\n\n</details>", "line: raw HTML is dropped"},
 		{"an answer without an end", begins, "line: the answer has no end"},

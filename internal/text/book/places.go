@@ -125,7 +125,7 @@ func (d *document) link(node *ast.Link) {
 	case target.Scheme == "https", target.Scheme == "http":
 		node.SetAttributeString("rel", []byte("noreferrer")) // hides from the other site which page links to it
 	case target.Scheme != "", target.Host != "":
-		d.problem(node, "link to %s: only https leads out of the book", node.Destination)
+		d.problem(node, "link to %s: only http and https lead out of the book", node.Destination)
 		outside(node)
 	case target.Path == "", strings.HasPrefix(target.Path, "/"):
 		// The link leads to a place in this page, or to another page of the running program.
