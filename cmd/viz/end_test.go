@@ -133,8 +133,8 @@ func computing(over <-chan struct{}) {
 	}
 }
 
-// stuck is live with a handler that begins its response and then computes until over is closed. If waits is true, a
-// goroutine also waits until then.
+// stuck does the same as live, with a handler that begins its response and then computes until over is closed. If waits
+// is true, a goroutine also waits until then.
 func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, ready chan<- string) error {
 	listening, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -168,7 +168,7 @@ func stuck(ctx context.Context, o *options, waits bool, over <-chan struct{}, re
 	return machine.Serve(ctx, host, o.Options, func() { ready <- "http://" + listening.Addr().String() })
 }
 
-// watchOver opens a watch of all pods over a websocket. If narrow, both ends' buffers hold a few events only.
+// watchOver opens a watch of all pods over a websocket. If narrow, both ends' buffers hold only a few events.
 func (p *program) watchOver(t *testing.T, narrow bool) *websocket.Conn {
 	t.Helper()
 	dialer, agent := &websocket.Dialer{}, "test"

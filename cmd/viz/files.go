@@ -65,7 +65,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 // config, drops the mark; this program then leaves the file alone.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
-// writeKubeconfig writes a kubeconfig for url. The JavaScript client refuses http unless certificate checks are off.
+// writeKubeconfig writes a kubeconfig for url. Certificate checks are off, or the JavaScript client would refuse http.
 func writeKubeconfig(name, url string) error {
 	file, err := createOurs(name, func(old io.Reader) bool {
 		head := make([]byte, len(kubeconfigMark))
@@ -139,8 +139,8 @@ func startRecording(
 	}), nil
 }
 
-// replay shows a recording. Neither half runs, so the API answers 404. The whole recording is in the log at once, and
-// the page can move to any record.
+// replay shows a recording. Neither half runs, so the API answers 404. From the start, the log holds the whole
+// recording, so the page can move to any record.
 func replay(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	rec, err := recording.Open(ctx, o.replay)
 	if err != nil {

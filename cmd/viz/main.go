@@ -38,7 +38,7 @@ const (
 
 // gcPercent is the limit of garbage, in percent of the memory in use. Go's default is 100. The program shares the
 // machine with a browser and an editor. With this limit it takes a third less memory, and under a flood of writes a
-// tenth more processor time: see docs/COSTS.md. GOGC in the environment overrides the limit.
+// tenth more processor time. GOGC in the environment overrides the limit.
 const gcPercent = 50
 
 func main() {
@@ -109,7 +109,7 @@ type ending struct {
 }
 
 // within runs work and returns its error. If work still runs some time after ctx is done, within ends the clients'
-// streams, prints the names of late goroutines, and runs the last tasks. It returns after closingEnds at the latest.
+// streams, prints the names of late goroutines, and runs the last tasks. It returns within closingEnds of ctx's end.
 func (e *ending) within(ctx context.Context, stderr io.Writer, work func(context.Context) error) error {
 	worked := e.start(ctx, "viz.work", work)
 	select {

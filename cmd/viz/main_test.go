@@ -88,7 +88,7 @@ func (p *program) end(t *testing.T) int {
 	}
 }
 
-// ask returns the status and the body of one request.
+// ask sends one request, and returns the status and the body of the response.
 func (p *program) ask(t *testing.T, method, path, contentType, body string) (int, string) {
 	t.Helper()
 	request := require.Value(http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body)))(t)

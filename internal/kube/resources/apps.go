@@ -206,7 +206,7 @@ func validateDeployment(spec *appsv1.DeploymentSpec, path *field.Path) field.Err
 	return problems
 }
 
-// share returns the number, or the percentage without its sign, and the problems of an invalid value.
+// share returns the number, or the percentage without the percent sign, and the problems of an invalid value.
 func share(value *intstr.IntOrString, path *field.Path) (n int, problems field.ErrorList) {
 	if value.Type == intstr.Int {
 		return value.IntValue(), atLeast(0, &value.IntVal, notNegative, path)

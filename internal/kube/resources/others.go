@@ -165,7 +165,7 @@ var EventFields = eventFields("regarding.", "reportingController")
 // EventV1Fields are the selectable fields of events in events.k8s.io/v1.
 var EventV1Fields = eventFields("involvedObject.", "reportingComponent", "source")
 
-// eventFields returns the names of an event's selectable fields, except others and those that begin with prefix.
+// eventFields returns the names of an event's selectable fields that are not in others and do not begin with prefix.
 func eventFields(prefix string, others ...string) (names []string) {
 	_, all, _ := EventAttrs(&corev1.Event{}) // the error is only for other types
 	for name := range all.(fields.Set) {

@@ -28,7 +28,7 @@ import (
 type Config struct {
 	handlers.Config
 
-	Ready     func() error         // returns why the caches are not ready; nil: they are always ready
+	Ready     func() error         // returns why the caches or namespaces are not ready; nil: not checked
 	EtcdReady func() error         // returns why etcd would refuse a write; nil: not checked
 	Registry  *prometheus.Registry // for this server's metrics, at /metrics; nil: New makes one
 }
@@ -78,7 +78,7 @@ func installPatch(server *handlers.Server, s *handlers.Scope) {
 }
 
 // installHealth registers health checks and metrics. The server is alive as long as it answers. It is ready when every
-// cache has been filled once and etcd accepts writes.
+// cache is filled, the system's namespaces exist, and etcd accepts writes.
 //
 // Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go
 // Differs: upstream's livez checks etcd, too. Here a restart would help neither etcd nor the caches, which still

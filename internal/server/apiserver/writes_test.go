@@ -27,7 +27,7 @@ var verbs = map[string]struct {
 	"patch": {"PATCH", patchTypes}, "create": {"POST", []string{"application/json"}},
 }
 
-// pathOf returns the path of the object name, or of its subresource.
+// pathOf returns the path of the named object, or of its subresource.
 func pathOf(s *handlers.Scope, name string) string {
 	return strings.NewReplacer("{namespace}", "default", "{name}", name).Replace(s.ItemPath())
 }

@@ -245,7 +245,7 @@ func (s State) String() string {
 // connection counts as lost. gRPC allows no shorter time.
 const keepAlive = 10 * time.Second
 
-// TLSFiles are the files for an etcd that requires client certificates; empty: no TLS.
+// TLSFiles are the files for an etcd with TLS, which may also require a client's certificate and key; empty: no TLS.
 type TLSFiles struct{ CACert, Cert, Key string }
 
 // Dial returns a client of an etcd that runs elsewhere, or an error if no endpoint answers now. Endpoints have the

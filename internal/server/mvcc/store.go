@@ -80,7 +80,7 @@ func (s *Store) Get(ctx context.Context, key string, opts kubernetes.GetOptions)
 }
 
 // List returns the keys with a prefix in order, from opts.Continue on, at opts.Revision; 0 means the newest revision.
-// It returns at most opts.Limit keys; 0 means all. Count is the number of keys from opts.Continue on. Errors: as Get.
+// It returns at most opts.Limit keys; 0 means all. Count is the number of keys from opts.Continue on. Errors: Get's.
 func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOptions) (kubernetes.ListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 // progressInterval is the time between progress notifications to an idle watch: etcd's default.
 const progressInterval = 10 * time.Minute
 
-// watcher is one watch. Its pending responses are unlimited, as in etcd's client, so a watch that does not read slows
-// nothing down.
+// watcher is one watch. Its pending responses are unlimited, as in etcd's client, so a receiver that does not read
+// slows nothing down.
 type watcher struct {
 	// Set by Watch and register, never changed.
 	store     *Store
