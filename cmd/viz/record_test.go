@@ -156,7 +156,7 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 	return now
 }
 
-// written has, for each flag that creates a file, the function that writes it.
+// written has, for each flag that names a file to be written, the function that writes it.
 var written = map[string]func(name string) error{
 	"-kubeconfig": func(name string) error { return writeKubeconfig(name, "http://127.0.0.1:1") },
 	"-record": func(name string) error {

@@ -48,7 +48,7 @@ type Host struct {
 	// Page adds the host's own rooms to the page; nil: none.
 	Page  func(page *frame.Page)
 	Hosts []string // the host names under which a browser may open the page, as for [viz.Guard]
-	// Record begins to write the log; nil: nothing is recorded. When the rest of a run has ended, the machine calls stop.
+	// Record begins to write the log; nil: nothing is recorded. The machine calls stop after a run's last record.
 	Record func(log *probe.Log) (stop func() error, err error)
 	// Recorded names what Record writes. If it is not "", no switch can be turned, because a recording holds one run.
 	Recorded string
