@@ -183,7 +183,7 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 		sizes: histogram("apiserver_response_sizes",
 			"Size of the answers to reads, in bytes as sent, watches excepted.", request,
 			prometheus.ExponentialBuckets(1000, 10, 7)),
-		longRunning: gauge("apiserver_longrunning_requests", "Watches being served.", request),
+		longRunning: gauge("apiserver_longrunning_requests", "Watches and logs being served.", request),
 		watchEvents: counter("apiserver_watch_events_total", "Events sent to watch clients.", resource),
 		watchSizes: histogram("apiserver_watch_events_sizes", "Size of the frames sent to watch clients, in bytes.",
 			resource, prometheus.ExponentialBuckets(1024, 2, 8)),
@@ -228,7 +228,7 @@ func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end fu
 		kind = "readOnly"
 	}
 	started, open := m.clock.Now(), m.inflight.WithLabelValues(kind)
-	if verb == "watch" {
+	if verb == "watch" || verb == "connect" {
 		open = m.longRunning.WithLabelValues(labels...)
 	}
 	open.Inc()
@@ -247,7 +247,7 @@ func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end fu
 // upstreamVerbs are the verbs' names in the metrics.
 var upstreamVerbs = map[string]string{
 	"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH",
-	"delete": "DELETE", "deletecollection": "DELETECOLLECTION",
+	"delete": "DELETE", "deletecollection": "DELETECOLLECTION", "connect": "CONNECT",
 }
 
 // watchMetrics counts the frames of one watch. It has looked the series up once, because a look-up by labels for each

@@ -210,6 +210,7 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 	a := newAPI(t)
 	a.Create(podA)
 	a.Do("GET", podsPath+"/b", "")
+	a.Do("GET", podsPath+"/b/log", "")
 	a.Do("GET", podsPath, "")
 	a.Do("GET", "/api/v1/pods", "")
 	a.Do("POST", podsPath+"?dryRun=All", strings.Replace(podA, `"a"`, `"b"`, 1))
@@ -222,9 +223,10 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",` +
 			`scope="resource",` +
 			`subresource="",verb="GET",version="v1"} 1`,
+		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",` +
+			`scope="resource",subresource="log",verb="CONNECT",version="v1"} 1`,
 		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="namespace",` +
-			`subresource="",verb="LIST",version="v1"} 1`,
+			`scope="namespace",subresource="",verb="LIST",version="v1"} 1`,
 		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",` +
 			`scope="cluster",` +
 			`subresource="",verb="LIST",version="v1"} 1`,
