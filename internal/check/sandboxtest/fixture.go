@@ -44,7 +44,7 @@ type Fixture struct {
 
 	etcd       etcd
 	stopServer func()
-	listener   atomic.Pointer[pipenet.Listener] // the newest server's listener, to which connections lead
+	listener   atomic.Pointer[pipenet.Listener] // the listener to which new connections lead
 	hung       atomic.Pointer[atomic.Bool]      // if not nil, new connections hang while it is true
 
 	// For the other server, which "other start" starts.

@@ -80,7 +80,7 @@ var reads = map[string][]read{
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
 }
 
-// rows returns the keys of the tables' rows: the table and the cells before the responding part, or the first cell.
+// rows returns the keys of the tables' rows: the table's name and the first one or two cells, or the first cell alone.
 func rows(t *testing.T) (found []string) {
 	t.Helper()
 	text := require.Value(docs.FS().Open("REFERENCE.md"))(t)

@@ -77,7 +77,7 @@ func (p *page) told(t *testing.T) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// onStage selects the elements of the stage that show text.
+// onStage selects the elements on and around the stage that may show text.
 const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
 
 // contrastScript measures the contrast between each visible text that the selector WHAT matches and the colour below

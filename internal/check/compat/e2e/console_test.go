@@ -66,8 +66,8 @@ func (p *page) createsInConsole(t *testing.T) {
 	p.until(t, shelved(name))
 }
 
-// evictsConsole watches pods in the console, stops reading, and returns how many frames arrived before the server
-// closed the watch. The page must then show the reason.
+// evictsConsole watches pods in the console, stops reading until the server has closed the watch, reads the rest, and
+// returns the number of frames. The page must show the reason.
 func (p *page) evictsConsole(t *testing.T) int {
 	t.Helper()
 	p.asked(t, `GET /api/v1/namespaces/default/pods?watch=true`, "200 OK")

@@ -104,7 +104,7 @@ func (p *page) exportedPages(t *testing.T, dir, base string) {
 	require.NoError(t, err)
 }
 
-// hurriedTour skips to the end of the tour's current beat. It returns true once the tour is over.
+// hurriedTour skips to the end of the tour's current beat, and returns whether the tour is over.
 const hurriedTour = `(() => {
 	const { dataset, classList } = $("#story");
 	if (document.body.dataset.story !== "tour") return false;

@@ -120,7 +120,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream sends a watch-list: every pod with the usual metadata, the bookmark, and a change.
+// stream sends a watch-list: every pod with the usual metadata, the bookmark and, when ready is closed, a change.
 func (c *crowd) stream(w http.ResponseWriter, r *http.Request) {
 	out := bufio.NewWriter(w)
 	event := func(kind string, i, rv int, annotations string) {

@@ -67,7 +67,7 @@ func (p *page) tap(t *testing.T, selector string) {
 }
 
 // inSight returns an expression that is true if the names of the stations are in sight above the element over. A name
-// does not count if it cannot fit into the window together with the highest name.
+// does not count if it cannot fit into the window together with the topmost name.
 func inSight(stations, over string) string {
 	return fmt.Sprintf(`(() => {
 		const titles = $$(%q).map((el) => el.querySelector(".title").getBoundingClientRect());

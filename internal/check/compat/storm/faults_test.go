@@ -71,7 +71,7 @@ func shuffled(random *rand.Rand) []fault {
 	return faults
 }
 
-// number returns a random number in [from, to).
+// number returns a random number in [from, to) as text.
 func (s *storm) number(from, to int) string { return strconv.Itoa(from + s.random.IntN(to-from)) }
 
 // moment returns a random duration from 0.2 to 1.2 seconds.

@@ -26,7 +26,7 @@ func (f *faults) add(format string, args ...any) {
 // object is one version of an object as a client sees it. The zero value means that there is no object.
 type object struct {
 	name string
-	n    int    // the counter: 1 at the creation, one more with every write
+	n    int    // the counter: 1 at the creation, one more with every update
 	rv   uint64 // the version; in a DELETED event, the deletion's version
 }
 

@@ -41,7 +41,7 @@ const (
 	endOfStorm = "end of the storm" // replaces the name of a fault
 	// patience limits the wait for a response, and for events after the storm: client-go may wait 30 s before a retry.
 	patience = 90 * time.Second
-	healsIn  = time.Minute // after a fault: the sum of the pauses between failing writes, not wall-clock time
+	healsIn  = time.Minute // from a fault to a successful write; only the pauses between the attempts count
 
 	// After all clients have left, the program may hold this much more than before the storm. A leak would grow with
 	// every client or fault, by hundreds. Goroutines come and go in a program at rest. After a burst, four watches of
