@@ -8,9 +8,9 @@
 //   - sidebyside: our server half and client half compared with the real ones, in tests and benchmarks; the program
 //     compared with the real client-go.
 //   - kubectl: whole sessions, output by output, with both kubectls.
-//   - program: starts programs for tests.
-//   - recipes: docs/DEBUGGING.md, its recipes and VS Code's configurations, in a real delve.
+//   - program: starts programs for tests; clients: runs programs by other authors against ours and the real server.
+//   - recipes: the debugger's recipes and VS Code's configurations in a real delve, and the commands of all documents.
 //   - storm: the program under faults, with every watcher's events counted; reads and writes are linearizable.
-//   - e2e: the program as its users meet it.
-//   - loops: draws the pictures of the stories' pages.
+//   - e2e: the program as its users meet it; mutations: breaks the program in one place, so that a test must fail.
+//   - loops: draws the pictures of the stories' pages; snippets: the code of docs/SNIPPETS.md.
 package compat

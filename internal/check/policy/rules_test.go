@@ -167,8 +167,8 @@ func (r *repo) checkImports(pkg *source.Package, file *source.File) {
 // lanesWithoutRoutine lists points' lanes that no routine.Group starts: net/http starts a goroutine for each request.
 var lanesWithoutRoutine = []string{"handlers.WatchServer"}
 
-// checkReports requires that the program reports each declared point in exactly one place, in the form that checkReport
-// requires. The point's lane must be a goroutine.
+// checkReports requires that the program reports each declared point, except a Look, in exactly one place, in the
+// form that checkReport requires. The point's lane must be a goroutine.
 func (r *repo) checkReports() {
 	places := make(map[string][]source.Mention)
 	for _, mention := range r.Mentions(func(name string) bool { return r.points[name] != nil }) {
@@ -322,7 +322,7 @@ func (r *repo) checkPages() {
 	}
 }
 
-// checkNames checks the names in a line of a page in the folder dir.
+// checkNames checks a line of a page in the folder dir: the names, and that the line has no second command.
 func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
 	if strings.HasPrefix(line, "$ ") && strings.Contains(line, " $ ") {
 		complain("two commands in a line: each begins a line of its own")

@@ -135,7 +135,7 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	const token = "s3cret"
 	dir := tb.TempDir()
 	tokens := filepath.Join(dir, "tokens")
-	key := filepath.Join(dir, "apiserver.key") // the key of the server's certificate; no test uses its tokens
+	key := filepath.Join(dir, "apiserver.key") // the server certificate's key; no test uses a token that it signs
 	require.NoError(tb, os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600))
 	free := require.Value(net.Listen("tcp", "127.0.0.1:0"))(tb) // kube-apiserver needs a port number
 	address := free.Addr().String()

@@ -86,7 +86,7 @@ func (s *script) expire() {
 	close(s.live.events)
 }
 
-// stage has both caches over equal scripts. Both use one clock, which the test moves.
+// stage has both caches over equal scripts. The caches use one clock, which the test moves.
 type stage struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -116,8 +116,8 @@ func (s *stage) until(what string, is func() bool) {
 	})
 }
 
-// play writes n changes at intervals of every. It waits until both caches have a change before it writes the next one,
-// so that events have the same age in both.
+// play writes n changes, and moves the clock by every before each. It waits until both caches have a change before it
+// writes the next one, so that events have the same age in both.
 func (s *stage) play(n int, every time.Duration) {
 	s.t.Helper()
 	var tails [2]*stream
