@@ -1,6 +1,6 @@
 // Command oldclient is a program from 2022, on client-go 0.26: it becomes leader by its lease, and then runs a shared
 // informer with resync, an indexer with a queue, and dynamic and metadata informers. It uses JSON first, then protobuf,
-// and prints what each of them received.
+// and prints the events that the informers received.
 package main
 
 import (

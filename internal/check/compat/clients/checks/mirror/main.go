@@ -100,7 +100,7 @@ func (m *mirror) reconcile(ctx context.Context, key string) error {
 		}
 	}
 	if len(lacks) == 0 {
-		return nil // as after the event of our own write
+		return nil // for example, after the event of our own write
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": lacks, "uid": pod.UID}})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command withruntime is mirror on controller-runtime. Its trailing comments name the stations of the book.
+// Command withruntime is mirror on controller-runtime. Its comments give the numbers of the book's chapters.
 package main
 
 import (
