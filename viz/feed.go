@@ -28,7 +28,7 @@ const (
 // events serves /viz/events, the watch of the page's list-watch. All fields are required.
 type events struct {
 	pictures *Pictures
-	attend   func() (leave func()) // called when a page begins to watch
+	attend   func() (leave func()) // called when a page begins to watch; leave, when it stops
 	// news returns the name of an event, and a function that takes the time since its last call and returns new data
 	// for the page, or nil if there is none.
 	news func() (event string, news func(passed time.Duration) any)

@@ -32,7 +32,7 @@ func busy(size, n int) (*UI, *probe.Log) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for log.Last() < uint64(n) {
 		rv := log.Last() + 1
-		clk.SetTime(clk.Now().Add(4 * time.Millisecond)) // on any machine, pictures have the usual distance
+		clk.SetTime(clk.Now().Add(4 * time.Millisecond)) // so keyframes are equally far apart on any machine
 		w := pods.Subject(fmt.Sprint("w", random.IntN(5)))
 		key := "/registry/pods/default/" + string(rune('a'+random.IntN(6)))
 		switch random.IntN(12) {

@@ -100,8 +100,8 @@ func TestTheTableOfRoomsIsWhole(t *testing.T) {
 	}
 }
 
-// TestOneModuleReachesTheProgram allows calls that send requests only in lib/api.js, so that a program without a port
-// replaces one module. It also reads export/static.js, which replaces the program.
+// TestOneModuleReachesTheProgram allows only lib/api.js to send requests, so that a program without a port replaces one
+// module. It also reads export/static.js, which replaces the program.
 func TestOneModuleReachesTheProgram(t *testing.T) {
 	for name, source := range sources(t) {
 		code := bare(source)

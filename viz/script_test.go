@@ -33,8 +33,8 @@ import (
 	"listwatch/viz/book"
 )
 
-// engine runs those modules of the page that do not use the document in a Go engine, so that a test can compare them
-// with the Go code without a browser.
+// engine runs, in Go, those modules of the page that do not use the document, so that a test can compare them with the
+// Go code without a browser.
 type engine struct {
 	vm *goja.Runtime
 }
@@ -169,7 +169,7 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	}
 }
 
-// TestEveryPointHasItsSentence checks that the page and the program have the same sentence for a record.
+// TestEveryPointHasItsSentence checks that the page and the program have the same sentence for a record of each point.
 func TestEveryPointHasItsSentence(t *testing.T) {
 	w := newTwin(t)
 	for i, point := range probe.Points() {

@@ -109,7 +109,7 @@ func TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom(t *testing.T) {
 }
 
 // TestEveryRecordStandsWithWhoReportedIt expects each record of a subject s on the line of its point's first goroutine,
-// or on that of its station if the point has no goroutine, or viz.ui.
+// or on that of its station if this goroutine is unknown or viz.ui.
 func TestEveryRecordStandsWithWhoReportedIt(t *testing.T) {
 	w := newTraced(t)
 	titles := func(subject string) map[string]string {

@@ -55,7 +55,7 @@ func show(log *probe.Log, change ...func(*frame.Page)) *UI {
 	return New(pictures, page, nil)
 }
 
-// acted returns a change that adds the actions on a world.
+// acted returns a change that lets the page act on a world.
 func acted(on *fakeWorld) func(*frame.Page) {
 	return func(p *frame.Page) {
 		p.Knobs.Sandbox, p.Console.Ask = on, on.Ask

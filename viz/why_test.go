@@ -99,7 +99,7 @@ func TestWhyIsThisBlocked(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForWhomIsTold checks the words about the chain from the longest queue of a station.
+// TestWhoWaitsForWhomIsTold checks the words about the chain from a station's longest queue, or from a chosen one.
 func TestWhoWaitsForWhomIsTold(t *testing.T) {
 	var alone []probe.Record
 	for i := range 3 {

@@ -40,9 +40,9 @@ func (b Room) Mount(router chi.Router) {
 
 // New returns the handler of /book/ and everything below, all embedded in the program: the contents at /book/, a
 // chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, a story at
-// /book/stories/ID, and the search index at /book/index.json. The first request renders all prose and colours all
-// sources, which takes longer than the rest of the program's start. Only the search needs a script. A reference to a
-// missing excerpt is shown as a gap; the tests of the book fail on it.
+// /book/stories/ID, and the search index at /book/index.json. The first request renders all prose and colors all
+// sources, which takes longer than the rest of the program's start. The text needs no script. A reference to a missing
+// excerpt is shown as a gap; the tests of the book fail on it.
 func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)
 }

@@ -21,7 +21,7 @@ const (
 	assets = "/viz/assets/"
 
 	// policy lets a page load files beside it, and forbids inline scripts and styles. It allows file: because some
-	// browsers do not count files beside a page on disk as 'self'. A page from a web server cannot load file: anyway.
+	// browsers do not count files beside a page on disk as 'self'. No page from a web server can load file:.
 	policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; " +
 		"font-src data:; frame-src 'self' file:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 	// machines also lets the first page run WebAssembly, in a Worker that the page creates from a text.
@@ -61,7 +61,7 @@ func (s *site) addPage(at string) {
 	s.files[name] = []byte(s.complete(name, s.rewrite(name, string(s.get(asked)))))
 }
 
-// rewrite turns the links of a file's HTML into links to files, adds assets, and notes pages. It drops links to /viz/.
+// rewrite turns the links of a file's HTML into links to files, adds assets, notes pages, and drops the rest of /viz/.
 func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	return address.ReplaceAllStringFunc(page, func(found string) string {

@@ -46,8 +46,8 @@ func (i *Inspector) Mount(router chi.Router) {
 	}
 }
 
-// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&point=&at= with one leaf as HTML. The error is
-// 400 for a wrong at, 404 for an unknown station, queue or leaf, and 410 if the parameter log names another run.
+// part answers GET /viz/part/{station}/{tab}?queue=&subject=&resource=&point=&at= with one leaf as HTML. Errors: 400
+// for a wrong at=, 404 for an unknown station, queue or leaf, 410 if log= names another run.
 func (i *Inspector) part(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	at, err := reply.Number(query, "at", 0)
@@ -303,7 +303,7 @@ func (i *Inspector) partHistory(_ context.Context, p *part) (templ.Component, er
 	return partHistoryLeaf(p, found, log.Names()), nil
 }
 
-// clockText formats a time since the log began as the timeline does.
+// clockText formats a time since the beginning of the log, like the timeline.
 func clockText(t time.Duration) string {
 	return fmt.Sprintf("%d:%06.3f", int(t.Minutes()), (t % time.Minute).Seconds())
 }

@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// MaxBody is the largest request body the page's own commands accept.
+// MaxBody is the maximum number of bytes in the body of a request to the page's own commands.
 const MaxBody = 16 << 10
 
 // Refuse returns an error with an HTTP status.
@@ -137,7 +137,7 @@ func About(log *probe.Log, r *http.Request) error {
 	return nil
 }
 
-// Number parses a number in a query, or returns otherwise if the number is missing. The error is 400.
+// Number parses a number in a query. If the query has none, Number returns its last argument. The error is 400.
 func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	text := values.Get(name)
 	if text == "" {

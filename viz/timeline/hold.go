@@ -210,7 +210,7 @@ const (
 	pageUnattended = 15 * time.Second // the time the world stays held after a page vanishes
 )
 
-// stateOf returns the world's state in a word or two, and, if the world is held, for how long.
+// stateOf returns the world's state in a word or two, and how long it has been held; "" if it is not held.
 func stateOf(s hold.Status) (state, since string) {
 	switch {
 	case s.Held:

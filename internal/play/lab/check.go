@@ -24,7 +24,7 @@ const (
 // Verdict is the result of a check.
 type Verdict struct {
 	Solved bool
-	Says   []string // a few lines about the problems or, if there are none, about the test
+	Says   []string // a few lines: the problems or, if there are none, what shows the success
 }
 
 // Check runs the lab's tests in the working copy dir or, for a Predict, compares the answer. It writes a line to
@@ -56,7 +56,7 @@ func (l Lab) check(ctx context.Context, dir string, limit time.Duration, progres
 // timedOut matches the panic of a test binary that has run out of time, with the running test.
 var timedOut = regexp.MustCompile(`panic: test timed out after (\S+)\s+running tests:\s+(\S+)`)
 
-// leftBehind is the panic of a bubble whose test ended before its goroutines, often because another check had failed.
+// leftBehind is the panic of a bubble whose test ended before its goroutines, often after an assertion had failed.
 const leftBehind = "\npanic: deadlock: main bubble goroutine has exited"
 
 // explain describes a failed check in a few lines: a timeout, a failed build, or the broken promise with the messages

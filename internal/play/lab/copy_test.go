@@ -30,8 +30,7 @@ func write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
-// TestStartTouchesNothingThatItDidNotMake starts a lab at places that are taken, and compares every byte around them
-// afterwards.
+// TestStartTouchesNothingThatItDidNotMake starts a lab at taken places, and compares every byte there afterwards.
 func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 	for name, each := range map[string]struct{ dir, want string }{
 		"a file":                     {"thesis.txt", "not a directory"},

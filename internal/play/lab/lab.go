@@ -4,7 +4,7 @@
 // The repository has no broken sources: Start makes them. The solution is the present source, which the ordinary tests
 // check. Tests here make the broken versions and, with FULL=1, require that each fails for the stated reason.
 //
-// The path is one working copy in which the build-it labs of thirteen chapters are first tries.
+// The path is one working copy with the first tries of the build-it labs of thirteen chapters.
 //
 // Only the player of a script starts goroutines, and it waits for them.
 package lab
@@ -63,7 +63,7 @@ type Lab struct {
 
 	Dir     string   `json:"dir"`     // the folder of the sources, if it is not the chapter's
 	Step    int      `json:"step"`    // number on the path; 0: not on the path
-	Station string   `json:"station"` // a step's station on the stage, which marks the reader's own steps
+	Station string   `json:"station"` // a step's station on the stage, marked there if the step is the reader's own
 	Flags   []string `json:"flags"`   // the program's flags for a step's script
 	Script  []Action `json:"drive"`   // shows the symptom, and checks that a solution removes it
 

@@ -31,7 +31,7 @@ const root = "../../.."
 func tasks() []Lab { return slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind == Predict }) }
 
 // TestBrokenVersionsFailForTheirReason checks broken versions, and requires that each check fails with the lab's
-// message: for one lab of each kind, or with FULL=1 for all.
+// message: for one Find and one Build, or with FULL=1 for all whose sources are in this module.
 func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 	for _, each := range tasks() {
 		if each.Dir != "" || os.Getenv("FULL") == "" && each.ID != "neighbours" && each.ID != "build-the-table" {
@@ -256,8 +256,8 @@ func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 var update = flag.Bool("update", false, "write which record shows an answer, and docs/LABS.md")
 
 // TestEveryAnswerIsWhatItsRecordingShows compares the answers in the labs' files with the recordings. After a recording
-// was made again, -update writes the numbers of the records that show them. If an answer changes, check the question,
-// too.
+// was made again, -update writes the numbers of the records that show the answers. If an answer changes, check the
+// question, too.
 func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	asked := slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind != Predict })
 	assert.Equal(t, len(proofs), len(asked), "questions and proofs")

@@ -147,7 +147,7 @@ func (x *exchange) keep(p []byte) {
 	}
 }
 
-// look parses the saved piece, which the client has received.
+// look parses the saved piece, after the proxy has written it to the client.
 func (x *exchange) look() {
 	for _, event := range x.events.Read(x.piece) {
 		x.lens.frame(x.request, event, x.at)

@@ -96,7 +96,7 @@ func (l *Lens) begin(ask Ask, path, query string) *request {
 	return r
 }
 
-// frame writes a readable frame of a watch to the log, and saves its time, a 410, and the version of a first state.
+// frame writes a readable frame of a watch to the log. It saves the time, a 410, and the version of an initial state.
 func (l *Lens) frame(r *request, event Event, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,7 +33,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	}
 }
 
-// TestWhatIsForwardedCannotRunUnderOurOrigin has a server that sets many headers that change a browser's rights.
+// TestWhatIsForwardedCannotRunUnderOurOrigin has the server set many headers that change a browser's rights.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc " +

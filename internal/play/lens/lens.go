@@ -161,8 +161,8 @@ func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	return nil
 }
 
-// Show makes the lens write records to a log as our own server does: of each request, and of a watcher and its wire for
-// each watch, including open ones. The log's gate does not hold the lens.
+// Show makes the lens write records to a log as our own server does: about each request, and about each watch,
+// including open ones, as a watcher and its wire. The log's gate does not hold the lens.
 func (l *Lens) Show(log *probe.Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

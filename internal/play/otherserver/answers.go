@@ -218,7 +218,7 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 func (t *Transport) Server() *url.URL { return t.servers[t.newest.Load()] }
 
 // RoundTrip implements [http.RoundTripper]. If it cannot connect, it tries the next address at once. If the connection
-// breaks later, the server may have executed the request: RoundTrip returns the error, and sends only the next request
+// breaks later, the server may have executed the request: RoundTrip returns the error, and only the next request goes
 // to the next address.
 func (t *Transport) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	for range t.servers {

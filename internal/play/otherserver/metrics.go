@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	metricsPeriod = 5 * time.Second // between two reads of the server's metrics
+	metricsPeriod = 5 * time.Second // the time between two reads of the server's metrics
 	// A large API server sends tens of megabytes.
 	maxMetrics         = 64 << 20 // bytes
 	maxMetricResources = 1000     // values of the label "resource"

@@ -24,7 +24,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// cluster is a server for tests. It serves gadgets, whose group only a CustomResourceDefinition defines.
+// cluster is a server for tests. It serves gadgets, a custom resource.
 type cluster struct {
 	*httptest.Server // set by visit
 
@@ -63,7 +63,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// visit runs a guest on the server with these addresses until the test ends.
+// visit starts the clusters as the addresses of one server, and runs a guest on it until the test ends.
 func visit(t *testing.T, addresses ...*cluster) *Guest {
 	t.Helper()
 	var servers []*url.URL

@@ -107,8 +107,8 @@ func (c *Connections) CloseIdleConnections() {
 	}
 }
 
-// turn turns a knob of the client k.Target, unless the client has sent no request or was forgotten. A drop or a cut
-// also breaks streams that are being opened.
+// turn turns a knob of the client k.Target. It ignores a client that has sent no request or was forgotten. A drop or a
+// cut also breaks streams that are being opened.
 func (c *Connections) turn(k Knob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ const (
 // handlers holds the observer, and the handlers that viewers have added to the shared informer. A viewer can make a
 // handler slow: its notifications then wait in its pending ring, and no other handler waits.
 //
-// The command that has the machine to itself adds to the list. A command that is under way may remove a handler that
-// the informer has refused. Adding a handler to the informer, and removing one, may wait for the informer's locks.
+// The list changes in New, in the command that has the machine to itself, and after the informer has refused a handler.
+// Adding a handler to the informer, or removing one, may wait for the informer's locks.
 type handlers struct {
 	*Config // the sandbox's configuration
 

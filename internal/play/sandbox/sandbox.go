@@ -224,7 +224,7 @@ func (o *order) answer(err error) bool {
 }
 
 // do queues a command and waits until it is over. It returns earlier if ctx is done or, unless o is long, while a gate
-// is closed. Errors: the command's own, or a 503 if the session or ctx ends. The HTTP server cancels ctx at its own
+// is closed. Errors: the command's own, or a 503 if the session or ctx ends: the HTTP server cancels ctx at its own
 // end, while the client still waits.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})

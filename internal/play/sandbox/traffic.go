@@ -193,7 +193,7 @@ type demo struct {
 	// Owned by Run.
 	step   int
 	made   int    // number of pods so far, and the newest pod's number
-	looked uint64 // number of the last record that viewers has read
+	looked uint64 // number of the last record that the method viewers has read
 }
 
 // Viewers matches the user agents of people: browsers, the page's console, and kubectl. After their writes the demo

@@ -100,7 +100,7 @@ type watcher struct {
 func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt, error) {
 	added := s.watchers.make(options)
 	added.story = story
-	info := added.WatcherInfo // follow may set the Error of added
+	info := added.WatcherInfo // a copy, because follow may set the Error of added
 	receipt, err := s.do(ctx, &order{name: "a watcher", story: story,
 		do: func(ctx context.Context, begun func()) error { return s.open(ctx, added, begun) }})
 	return info, receipt, err

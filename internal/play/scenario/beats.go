@@ -30,9 +30,9 @@ type Range struct {
 type facts struct {
 	story *Story
 	added map[string]uint64 // numbers of the watchers' registration records
-	// Watchers that serve the story's own streams, in the order of their registration.
+	// Watchers that serve the streams of the story's client and of the page, in the order of their registration.
 	lanes    []string
-	last     uint64 // version of the last change to the story's own pods
+	last     uint64 // version of the last MODIFIED event of the story's own objects
 	informer string // the watcher that last served the informer
 }
 
@@ -97,7 +97,7 @@ var terms = map[string]func(f *facts, r *probe.Record, value string) bool{
 		return n == "any" && slices.Contains(f.lanes, r.Subject) || err == nil && i < len(f.lanes) &&
 			f.lanes[i] == r.Subject
 	},
-	// list matches a request for the story's own pods.
+	// list matches a request that lists the story's own pods.
 	"list": func(f *facts, r *probe.Record, _ string) bool {
 		query, err := url.ParseQuery(r.Field(probe.FieldQuery))
 		return err == nil && r.Field(probe.FieldMethod) == "GET" && query.Get("labelSelector") == "story="+f.story.ID &&

@@ -25,7 +25,7 @@ const (
 	namespace     = "default"
 	nowhere       = "nowhere" // the node of most pods; no scheduler and no kubelet acts on them
 	informerAgent = "listwatch-informer"
-	tick          = 5 * time.Millisecond // between two reads of the log
+	tick          = 5 * time.Millisecond // the time between two reads of the log
 	maxRead       = 1 << 18              // maximum number of records of one story
 )
 

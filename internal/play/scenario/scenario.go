@@ -94,7 +94,7 @@ type Question struct {
 	Why     string   `json:"why,omitempty"` // shown after the beat
 }
 
-// podName returns the name of a pod of the story by its letter: "ring-wrap-a".
+// podName returns the name of the story's pod with a letter: "selector-b". For "a" it is Pod, unless Pod is "".
 func (s *Story) podName(letter string) string {
 	if letter == "a" && s.Pod != "" {
 		return s.Pod
