@@ -140,7 +140,7 @@ func openOurs(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// checkOurs checks and marks an open folder for openOurs. there describes the folder, or the link to it.
+// checkOurs checks and marks an open folder for openOurs. The argument there describes the folder, or the link to it.
 func checkOurs(root *os.Root, there fs.FileInfo) error {
 	opened, err := root.Stat(".")
 	if err != nil {

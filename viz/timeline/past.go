@@ -33,7 +33,7 @@ type Past struct {
 
 // Pictures are the folded states of the log. Methods return ctx's errors and those that they document.
 type Pictures interface {
-	// Snapshot returns the newest picture as JSON, with its record.
+	// Snapshot returns the newest picture as JSON, and the number of its last record.
 	Snapshot(ctx context.Context) (seq uint64, state json.RawMessage, err error)
 	// Keyframe returns a picture at or before a record. The error is 410 Gone if the log no longer leads there.
 	Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error)

@@ -28,7 +28,7 @@ type Verdict struct {
 }
 
 // Check runs the lab's tests in the working copy dir or, for a Predict, compares the answer. It writes a line to
-// progress before each slow step. It returns an error if ctx is done or the go command does not run.
+// progress before it builds the tests. It returns an error if ctx is done or the go command does not run.
 func Check(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	if l.Kind == Predict {
 		return l.checkAnswer(dir), nil

@@ -175,7 +175,7 @@ func (c *judged) gone() (first *request, n int) {
 	return first, n
 }
 
-// lives reports whether an open watch of the client began before since, so that the client is still the same process.
+// lives reports whether an open watch of the client began before since: the client is then still the same process.
 func (c *judged) lives(since time.Time) bool {
 	for _, t := range c.lens.trails {
 		if t.client != c.client {

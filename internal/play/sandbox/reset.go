@@ -43,7 +43,7 @@ func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	return errors.Join(err, s.restoreSwitches())
 }
 
-// shrinkRings returns every dynamic ring to its first size. Otherwise a grown ring would not shrink for an hour.
+// shrinkRings returns every dynamic ring to its first size. Otherwise a grown ring might not shrink for hours.
 func (s *Sandbox) shrinkRings() {
 	for _, each := range s.config.Pipeline.Server.Cachers() {
 		if _, fixed := each.RingCapacity(); fixed == s.config.RingCapacity {

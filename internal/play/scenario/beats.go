@@ -47,8 +47,8 @@ func (f *facts) add(r *probe.Record) {
 		f.informer = r.Subject
 	case r.Point == probe.WireOpened && probe.Like("story-"+f.story.ID+"*|listwatch-page*", r.Field(probe.FieldAgent)):
 		f.lanes = append(f.lanes, r.Subject)
-		// A client may receive its response before the server reports WireOpened, so two streams' WireOpened records
-		// may be in either order. Their watchers were registered before the responses.
+		// A client may receive its response before the server reports WireOpened, so the records WireOpened of two
+		// streams may be in either order. The registrations of their watchers are in the order of the requests.
 		slices.SortStableFunc(f.lanes, func(a, b string) int {
 			if f.added[a] == 0 || f.added[b] == 0 {
 				return 0

@@ -235,7 +235,7 @@ func change(s *runner, a *args) (answer, error) {
 		}
 		last = written.fields["rv"]
 	}
-	// The client may get the response before the cache has the event.
+	// The client may get the response before the cache has the event, so the step also waits for the event.
 	rv, _ := strconv.ParseUint(last, 10, 64) // cannot fail: our own server sent the number
 	taken := probe.Query{Points: []probe.Point{probe.RingAppend}, RV: rv}
 	_, err := s.await(rest{{Query: taken, words: "RingAppend rv=" + last}}, 0)
