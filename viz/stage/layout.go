@@ -161,7 +161,7 @@ var anchors = map[string][2]float64{
 var spots = map[string][2]float64{
 	"server": {330, 40}, "server.about": {432, 40},
 	"client": {44, 325}, "client.about": {206, 325}, "others": {1068, 44}, "etcd.title": {34, 76},
-	"again": {886, 514}, "ghost": {1222, 434}, "ghost.rv": {1222, 497},
+	"again": {800, 526}, "ghost": {1222, 434}, "ghost.rv": {1222, 497},
 	"writes": {24, 32}, "asks": {1262, 44},
 	"http.title": {144, 50}, "http.says": {312, 118}, "http.method": {144, 72}, "http.asks": {206, 72},
 	"http.status": {144, 92}, "http.gets": {206, 92},
@@ -339,7 +339,7 @@ var drawings = map[string]string{
 	"visitor":   "M1272 258V218",
 	"ghost":     "M1148 492H1186",
 	"ghost.end": "M1186 446L1258 536M1258 446L1186 536",
-	"again":     "M800 474V520H972V462M967 470L972 460L977 470",
+	"again":     "M800 474V506H972V462M967 470L972 460L977 470",
 	"crowd":     "M853 162C868 162 866 87 884 87",
 	"processor": "M713 446H689M689 446L667 420M689 446H665M689 446L667 472" +
 		"M671 418L667 420L669 426M669 441L665 446L669 451M669 466L667 472L673 474",

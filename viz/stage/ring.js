@@ -98,7 +98,7 @@ function showPins(scene, ring) {
     const { boxes: { ring: { X, W } }, turns } = scene.geometry;
     put(words, "x", scene.tall ? X + W + 20 : turns["tray-words"][0]);
     put(words, "text-anchor", scene.tall ? "end" : "start");
-    put(words, "y", turns["tray-words"][1] + 16 * i); // the first line above the panel's edge, the others below
+    put(words, "y", turns["tray-words"][1] + 16 * i + (scene.tall ? 24 : 0)); // below the tray if tall
     const far = gone ? " (gone)" : ahead ? " (to come)" : ""; // the note for a version outside the ring
     say(words, far ? `${name}: ${rv}${far}` : `${name}${past}: ${rv}`);
   });

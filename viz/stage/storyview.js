@@ -176,7 +176,7 @@ export class StoryView {
     this.drawPanes();
     const again = part(this.scene.root, ".resync");
     put(again, "visibility", this.now.syncs ? "visible" : "hidden");
-    say(part(again, "text"), `${this.now.syncs} × from its own copy`);
+    say(part(again, "text"), `${this.now.syncs} × from its copy`);
   }
 
   // drawPanes compares clients, queues or kinds, a row each, in the place of stations that these stories do not light.

@@ -107,7 +107,7 @@ func TallStyle() []byte {
 		x, y           float64
 	}{
 		{".side.server", "server", 322, 44}, {".side.client", "client", 34, 1050}, {".side.others", "others", 258, 798},
-		{`[data-text="server.state"]`, "server.about", 34, 566},
+		{`[data-text="server.state"]`, "server.about", 34, 606},
 	} {
 		move(text.selector, text.x-spots[text.spot][0], text.y-spots[text.spot][1], "")
 	}

@@ -196,8 +196,9 @@ export class Zoom {
   cuts(name) {
     const { to } = this;
     const { X, Y, W, H } = this.scene.boxOf(name);
-    const within = X >= to.x && X + W <= to.x + to.w && Y - 26 >= to.y && Y + H <= to.y + to.h;
-    return !within && !this.framed.split(",").includes(name);
+    const [right, low] = name === "wire" ? [160, 50] : [0, 0]; // the wire's texts are outside its box
+    const within = X >= to.x && X + W + right <= to.x + to.w && Y - 26 >= to.y && Y + H + low <= to.y + to.h;
+    return !within && (name === "wire" || !this.framed.split(",").includes(name)); // a view may cut the wire
   }
 
   // lay applies the current view to a new layout or frame size.

@@ -94,7 +94,7 @@ var besides = map[string]string{
 	"selector 2":       "of blue|OnAdd blue|!observer",
 	"two-queues 3":     "RealFIFO|DeltaFIFO",
 	"trigger-index 4":  "2 of 1004 picked by node|to 2 nodes . 2",
-	"resync 4":         "3 × from its own copy|!c",
+	"resync 4":         "3 × from its copy|!c",
 	"restored-etcd 6":  "b|old server",
 	"fail-over 5":      "server B|11",
 	"six-pods 4":       "a|f",
@@ -111,7 +111,7 @@ var besides = map[string]string{
 	"selector 4":       "POST|409",
 }
 
-// says returns the entries of besides that are wrong at a beat. A dimmed text fulfils an entry, and breaks none with !.
+// says returns the entries of besides that a beat breaks. A dimmed text fulfills an entry, but breaks none with "!".
 func (p *page) says(t *testing.T, beat string) (wrong []string) {
 	t.Helper()
 	seen := evaluate[[]string](t, p, `$$(".scenery text").filter((el) => el.checkVisibility({ opacityProperty: true,
