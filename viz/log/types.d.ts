@@ -99,7 +99,7 @@ declare namespace stage {
     "ask-end" | "ask-top" | "ask-up" | "crowd-in" | "etcd-door" | "http-door" | "http-in" | "http-top" | "hub" |
     "hub-in" | "hub-left" | "hub-low" | "indexer-in" | "loop-high" | "loop-in" | "loop-low" | "loop-out" |
     "processor-in" | "processor-out" | "ring-in" | "ring-near" | "store-out" | "tray" | "tray-words" | "wire-above" |
-    "wire-below"]: [number, number] }; "width": number; "wireX": number };
+    "wire-below" | "wire-texts"]: [number, number] }; "width": number; "wireX": number };
   type Pipe = { X: number; Y: number; W: number; H: number; NumX: number; NumY: number; NumAnchor: string };
 }
 

@@ -95,7 +95,7 @@ func (b box) Bottom() float64 { return b.Y + b.H }
 func (b box) CX() float64     { return b.X + b.W/2 }
 
 // grip is a knob's hand on the stage: its place, its sign there, its sign while the knob is turned, and the place of
-// the words for its effect. By is how many values one press moves it. Places in a lane are relative to the lane.
+// the words for its effect. One press moves the knob by By values. Places in a lane are relative to the lane.
 type grip struct {
 	X, Y       float64
 	Sign, Shut string
@@ -208,7 +208,7 @@ var turns = map[string][2]float64{
 	"loop-in": {28, clientAxis}, "loop-low": {loopX, clientAxis - 12}, "loop-high": {loopX, 52}, "loop-out": {22, 40},
 	"ask-up": {askX, 22}, "ask-top": {askX - 12, 10}, "ask-end": {308, 10}, "ask-down": {296, 22},
 	"wire-above": {wireX, 140}, "wire-below": {wireX, 352},
-	"tray": {427, 260}, "tray-words": {456, 264},
+	"tray": {427, 260}, "tray-words": {456, 264}, "wire-texts": {1256, 370},
 }
 
 // Geometry is the part of the layout that the page's script needs.

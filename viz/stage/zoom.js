@@ -194,10 +194,10 @@ export class Zoom {
 
   /** @param {probe.Station} name */
   cuts(name) {
-    const { to } = this;
-    const { X, Y, W, H } = this.scene.boxOf(name);
-    const [right, low] = name === "wire" ? [160, 50] : [0, 0]; // the wire's texts are outside its box
-    const within = X >= to.x && X + W + right <= to.x + to.w && Y - 26 >= to.y && Y + H + low <= to.y + to.h;
+    const { to, scene } = this;
+    const { X, Y, W, H } = scene.boxOf(name);
+    const [right, low] = name === "wire" && !scene.tall ? scene.geometry.turns["wire-texts"] : [X + W, Y + H];
+    const within = X >= to.x && right <= to.x + to.w && Y - 26 >= to.y && low <= to.y + to.h;
     return !within && (name === "wire" || !this.framed.split(",").includes(name)); // a view may cut the wire
   }
 
