@@ -75,10 +75,10 @@ func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 			frames = append(frames, p.see(t))
 		}
 	}
-	// The last scene follows the story's last beat, and ends before the laptop comes back.
+	// The last scene follows the story's last beat, and ends before the laptop comes back, or with the recording.
 	beats = append(beats, beats[3])
-	beats[4].To = evaluate[uint64](t, p, fmt.Sprintf(`listwatch.player.tape.between(%d, listwatch.player.head)
-		.find((r) => r.point === "WatcherAdded").seq - 1`, beats[3].To+1))
+	beats[4].To = evaluate[uint64](t, p, fmt.Sprintf(`(listwatch.player.tape.between(%d, listwatch.player.head)
+		.find((r) => r.point === "WatcherAdded")?.seq ?? listwatch.player.head + 1) - 1`, beats[3].To+1))
 	for _, scene := range filmScenes {
 		p.run(t, `$caption.textContent = %q`, scene.caption)
 		if scene.beat > 0 {
