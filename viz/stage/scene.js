@@ -212,11 +212,11 @@ function boxesOf({ root, view }, elements) {
 
 // ---- server half
 
-// hasEnded reports whether a resource's newest Cacher has stopped; ended, whether also no other has started since.
+// hasEnded reports whether a resource's Cacher has stopped and no new one is ready yet.
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
-const ended = (res) => hasEnded(res) && !youngest(res, "watchchan");
+const ended = (res) => hasEnded(res) && !youngest(res, "watchchan"); // no new one has opened a watch of etcd, either
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showServer(scene, res, whole) {

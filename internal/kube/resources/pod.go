@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeNameTriggerFunc returns the node of a pod. By the node, the cache finds the watchers of the node's pods directly,
-// so that thousands of kubelets can watch pods.
+// NodeNameTriggerFunc returns the node of a pod. The cache uses it to look up the watchers of that node's pods
+// directly, so that thousands of kubelets can watch pods.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: IndexerFunc
 func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName }

@@ -382,7 +382,7 @@ func (w *walk) inFront(status *Status) (first *probe.Waiting) {
 	return first
 }
 
-// onPath returns the point that marks a point's place on the path: RingAppend for events of the cache's own reflector.
+// onPath returns point, but RingAppend, which comes next on the path, for an event at the cache's own reflector.
 func onPath(point probe.Point, subject string) probe.Point {
 	if subject == "cacher" && point == probe.ReflectorReceived {
 		return probe.RingAppend

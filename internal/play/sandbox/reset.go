@@ -143,7 +143,7 @@ type Run struct {
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the run is over and undone; nothing is sent
 
-	// Owned by the command that has the machine to itself.
+	// Owned by the command that has the machine to itself. It does not change once undo begins.
 	before []Knob // the knobs that restore the states before the story, in the order of the first turns
 }
 

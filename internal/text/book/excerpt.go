@@ -14,11 +14,11 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// excerpt replaces a paragraph that consists of a link to a declaration, and reports whether it did. On a forge the
-// link leads to the file:
+// excerpt replaces a paragraph that consists of a link to a declaration, and reports whether it did. A forge shows the
+// plain link to the file. In the book, the link's title selects what replaces it:
 //
 //	[Cacher.dispatchEvents](dispatch.go "code")       the declaration; an Example ends before its output
-//	[Cacher](cacher.go "code incoming dispatching")   of a struct, the fields that the text has named
+//	[Cacher](cacher.go "code incoming dispatching")   the struct with only these fields
 //	[Cacher](cacher.go "whole")                       the declaration, folded
 //	[Example_block](first_try_test.go "output")       what an Example prints, folded unless an answer is around it
 func (d *document) excerpt(paragraph *ast.Paragraph) bool {

@@ -1,6 +1,6 @@
 package loops
 
-// sampler is a script that plays the last records of a story's open beat. Each shape has one style for both themes.
+// sampler is a script that films the last records of a story's open beat. Each shape has one style for both themes.
 const sampler = `(async () => {
 	const frame = () => new Promise((done) => setTimeout(done));
 	while (document.body?.dataset.rest !== "true") await frame();

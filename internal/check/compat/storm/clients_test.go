@@ -54,7 +54,7 @@ func objectOf(m metav1.Object) object {
 	return object{m.GetName(), n, parse(m.GetResourceVersion())}
 }
 
-// parse reads a version as a number. Only the judge, which checks the server from outside, may do so. Clients may not.
+// parse reads a version as a number, for the judge, which checks the server from outside. A real client must not.
 func parse(version string) uint64 {
 	rv, _ := strconv.ParseUint(version, 10, 64) // the judge rejects 0
 	return rv
