@@ -216,7 +216,7 @@ function boxesOf({ root, view }, elements) {
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
-const ended = (res) => hasEnded(res) && !youngest(res, "watchchan"); // no new one has opened a watch of etcd, either
+const ended = (res) => hasEnded(res) && !youngest(res, "watchchan"); // nor has a new one opened a watch of etcd
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showServer(scene, res, whole) {
