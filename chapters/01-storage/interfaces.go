@@ -25,14 +25,12 @@ import (
 // compaction endpoint, no Stats, no ReadinessCheck.
 type Interface interface {
 	// Create stores obj at key and fills out with what was stored, resource version included.
-	// obj must not carry a resource version. The error is KeyExists if something is there
-	// already.
+	// obj must not carry a resource version. If the key exists, the error is KeyExists.
 	Create(ctx context.Context, key string, obj, out runtime.Object) error
 
 	// Delete removes the object at key and fills out with its last state, stamped with the
 	// resource version of the deletion. preconditions, which may be nil, are checked against
-	// the stored state; cached, if not nil, is a guess at that state, which saves a read when
-	// right.
+	// the stored state; cached, if not nil, is a guess at it, which saves a read when right.
 	Delete(
 		ctx context.Context, key string, out runtime.Object,
 		preconditions *Preconditions, cached runtime.Object,
@@ -47,25 +45,27 @@ type Interface interface {
 	// otherwise one object's key.
 	GetList(ctx context.Context, key string, opts ListOptions, listOut runtime.Object) error
 
-	// Watch begins a stream of events for what opts selects. The caller must drain ResultChan
-	// until it is closed, and calls Stop when it has had enough. Changes come in resource
-	// version order. Whether the state comes before them, in the order of keys, is decided by
+	// Watch begins a stream of events for what opts selects. Changes come in resource version
+	// order. Whether the state comes before them, in the order of keys, is decided by
 	// opts.ResourceVersion and opts.SendInitialEvents. Objects in events are shared: they must
-	// not be changed.
+	// not be changed. The caller alone calls Stop: always, even if it has received nothing or
+	// the stream has ended. Then it receives until ResultChan is closed. The producer alone
+	// closes it: after Stop, ctx's end, or its own. If it fails, an ERROR event comes first.
 	Watch(ctx context.Context, key string, opts ListOptions) (watch.Interface, error)
 
 	// GuaranteedUpdate reads the object at key, hands it to update, and stores the result if no
 	// other write came in between; otherwise it starts again with the new state, as often as it
-	// takes. update may therefore be called more than once and must not keep what it is given.
-	// If the object does not exist the error is KeyNotFound, or, with ignoreNotFound, update is
-	// called with a zero object. out receives what is stored in the end.
+	// takes. So update, which runs on the caller's goroutine and under no lock, may be called
+	// more than once, and must not keep what it is given. Its error, or a failed precondition,
+	// ends the call, unless it comes from an outdated cached. If the object does not exist the
+	// error is KeyNotFound, or, with ignoreNotFound, update is called with a zero object. out
+	// receives what is stored in the end.
 	GuaranteedUpdate(
 		ctx context.Context, key string, out runtime.Object, ignoreNotFound bool,
 		preconditions *Preconditions, update UpdateFunc, cached runtime.Object,
 	) error
 
-	// RequestWatchProgress asks the source to tell all watches how far they are. It does not
-	// wait for that.
+	// RequestWatchProgress makes the source tell all watches how far they are, without waiting.
 	RequestWatchProgress(ctx context.Context) error
 
 	// GetCurrentResourceVersion returns the newest resource version of the store, by a read
@@ -102,8 +102,7 @@ type Preconditions struct {
 	ResourceVersion *string
 }
 
-// Check returns an InvalidObj error if obj does not fulfil p. A nil p is fulfilled by
-// everything.
+// Check returns an InvalidObj error if obj does not fulfil p. Everything fulfils a nil p.
 func (p *Preconditions) Check(key string, obj runtime.Object) error {
 	if p == nil {
 		return nil

@@ -40,8 +40,7 @@ type txn struct {
 // ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Create
-// Differs: an object with a resource version is refused with 400; upstream's refusal becomes a
-// 500.
+// Differs: an object with a resource version gets 400; upstream's refusal becomes a 500.
 func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object) error {
 	key, err := storage.PrepareKey(s.resourcePrefix, key, false)
 	if err != nil {

@@ -33,10 +33,10 @@ type Config struct {
 	Probe         *probe.Probe
 
 	ResyncPeriod time.Duration // 0: never
-	ShouldResync func() bool   // asked when the period is over; nil: yes
+	ShouldResync func() bool   // asked when the period is over, by the goroutine that calls Resync; nil: yes
 
-	// UseWatchList makes the reflector ask for the initial state as a stream. Whatever goes wrong with that, it falls
-	// back to a list, for that round.
+	// UseWatchList makes the reflector ask for the initial state as a stream. After an error that no retry can cure, it
+	// falls back to a list, for that round.
 	UseWatchList bool
 
 	// WatchListPageSize is the page size of every list; 0 lets the reflector choose. Despite its name, which is
@@ -48,8 +48,8 @@ type Config struct {
 	MaxInternalErrorRetryDuration time.Duration
 
 	// WatchErrorHandler is called after every round that ended because a list failed, or a watch that follows the state
-	// could not be opened. It is not told of a watch-list that failed, because a list follows, nor of errors that came
-	// as events of an open watch. It runs in the reflector's goroutine.
+	// could not be opened. It is not called for a failed watch-list (a list follows), a watch refused with 429 or by a
+	// dead server, an ERROR event, or the end of ctx. It runs on the reflector's goroutine, before the backoff.
 	WatchErrorHandler func(ctx context.Context, r *Reflector, err error)
 
 	Jitter func() float64 // in [0, 1), for delays and watch timeouts; nil: math/rand
@@ -105,7 +105,8 @@ func New(config Config) *Reflector {
 }
 
 // Run lists and watches, again and again, until ctx is done. Between two rounds it waits, even
-// if the last one ended without an error: a round only ends when something is wrong.
+// if the last one ended without an error: a round only ends when something is wrong. Only one
+// goroutine may call it. Once it has returned, nothing calls the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).RunWithContext
 func (r *Reflector) Run(ctx context.Context) {

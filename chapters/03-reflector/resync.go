@@ -32,8 +32,7 @@ func (r *Reflector) watchWithResync(ctx context.Context, w watch.Interface) erro
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).startResync
 func (r *Reflector) startResync(ctx context.Context, resyncerrc chan<- error) {
-	// Each period begins when the last resync is over, so a slow store is not resynced all the
-	// time.
+	// Each period begins when the last resync is over, so even a slow store gets a pause.
 	for routine.Sleep(ctx, r.config.Clock, r.config.ResyncPeriod) == nil {
 		if r.config.ShouldResync != nil && !r.config.ShouldResync() {
 			continue

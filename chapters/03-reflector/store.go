@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// ListerWatcher is the server as a reflector knows it. Both calls return promptly once ctx is
-// done.
+// ListerWatcher is the server as a reflector knows it. The reflector's goroutine makes the
+// calls, one at a time. Both return promptly once ctx is done.
 //
 // Upstream: k8s.io/client-go/tools/cache/listwatch.go: ListerWatcherWithContext
 // Differs: the context variant is the only one, and has the plain name.
@@ -28,11 +28,12 @@ type ListerWatcher interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// Store is what a reflector fills. Objects belong to the store from the call on.
+// Store is what a reflector fills. Objects belong to the store from the call on. The reflector's goroutine makes all
+// calls but Resync, which can come at the same time as another. While a call blocks, nothing is read from the watch.
 //
-// An error of Add, Update or Delete is counted and reported, and the reflector goes on: the
-// store misses that event, and is told its version all the same. A 410 of theirs, and any error
-// of Replace or Resync, ends the round, and the reflector begins again with a list.
+// An error of Add, Update or Delete is counted and reported, and the reflector goes on: the store misses that event,
+// and is told its version all the same. A 410 of theirs, and any error of Replace or Resync, ends the round, and the
+// reflector begins again with a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorStore
 type Store interface {
@@ -71,7 +72,9 @@ type TransformingStore interface {
 	Transformer() TransformFunc
 }
 
-// TransformFunc returns what is to be stored in place of obj. It may change and return obj.
+// TransformFunc returns what is to be stored in place of obj. It may change and return obj, which no other code knows
+// yet. It runs on the reflector's goroutine, so it must not block. It gets no tombstone and no resync, but twice each
+// object of a watch-list, so it must accept its own result. Its error loses an event, and fails a list.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: TransformFunc
 type TransformFunc func(obj any) (any, error)

@@ -23,8 +23,7 @@ func (w *WatchCache) BeginWatch(
 
 // intervalSinceLocked returns what a watch of key from rv begins with: the current state if it
 // asked for initial events, or if it named no version (rv 0) and did not refuse them; otherwise
-// the events in (rv, newest]. The error is 410 Expired if the ring no longer holds all of
-// those.
+// the events in (rv, newest]. The error is 410 Expired if the ring no longer holds them all.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).getAllEventsSinceLocked
 func (w *WatchCache) intervalSinceLocked(

@@ -110,7 +110,8 @@ func (w *WatchCache) stop() {
 }
 
 // Add takes a created object, which belongs to the cache from then on. Add, Update and Delete block while the handler
-// does, and fail for what is not an object with a key and a resource version.
+// does, and fail for what is not an object with a key and a resource version; with 410 for an object that is older than
+// the newest event. An event that fails changes nothing.
 func (w *WatchCache) Add(obj any) error { return w.processEvent(watch.Added, obj) }
 
 // Update takes the new state of an object, as Add does.

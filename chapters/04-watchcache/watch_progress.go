@@ -15,7 +15,8 @@ import (
 const progressRequestPeriod = 100 * time.Millisecond
 
 // ConditionalProgressRequester does something every 100 ms, but only while a reader waits for
-// the outcome. An idle cache costs nothing.
+// the outcome. An idle cache costs nothing. The goroutine of Run makes the calls; an error is
+// ignored, since the next call follows. Add and Remove do not block.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/progress/watch_progress.go: ConditionalProgressRequester
 // Differs: used a second time, to wake the readers, where upstream starts a goroutine per
@@ -39,8 +40,7 @@ func NewConditionalProgressRequester(clk clock.WithTicker,
 	return &ConditionalProgressRequester{clock: clk, request: request, wake: make(chan struct{}, 1)}
 }
 
-// Run calls request every 100 ms while a reader waits, until ctx is done. The first call after a quiet time comes at
-// once.
+// Run calls request every 100 ms while a reader waits, until ctx is done; the first after a quiet time at once.
 func (pr *ConditionalProgressRequester) Run(ctx context.Context) {
 	for {
 		select {

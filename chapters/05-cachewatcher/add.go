@@ -26,9 +26,9 @@ func (w *CacheWatcher) NonblockingAdd(event *watchcache.Event) bool {
 	}
 }
 
-// Add waits until the watcher takes event or a value comes from expired; Add uses that value up. A nil expired means
-// that there is no time left to wait. If the watcher does not take the event it is closed, and Add returns false.
-// Bookmarks are never added this way: they are worth no waiting.
+// Add waits until the watcher takes event or a value comes from expired; Add uses that value up. If expired is nil,
+// there is no time left to wait. If the watcher does not take the event it is closed, at the end of the dispatch, and
+// Add returns false. Only the dispatcher calls it, never with a bookmark: they are worth no waiting.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).add
 func (w *CacheWatcher) Add(event *watchcache.Event, expired <-chan time.Time) bool {
@@ -65,7 +65,8 @@ func (w *CacheWatcher) forceClose(event *watchcache.Event) {
 	w.forgetter.Forget(graceful)
 }
 
-// Stop ends the watch: the client is gone, or has had enough. It may be called more than once and does not wait.
+// Stop ends the watch: the client is gone, or has had enough. Any goroutine that does not hold the Cacher's lock may
+// call it, more than once. It does not wait for the end of a dispatch, nor for ResultChan to close.
 func (w *CacheWatcher) Stop() { w.forgetter.Forget(false) }
 
 // SetDrainLocked says whether, when the watcher is stopped, what it has been given is to be

@@ -10,8 +10,9 @@ import (
 
 // BookmarkTimeBuckets says which watchers are due a bookmark, to the second: bucket n holds
 // those whose time lies in [n, n+1) seconds after they were made. A thousand watchers cost one
-// look a second instead of a thousand timers. A watcher that has been stopped stays in its
-// bucket until that is emptied.
+// look a second instead of a thousand timers. A watcher enters when it is registered, and again
+// after each bookmark that the dispatcher has offered it, taken or not. A stopped one stays in
+// its bucket until that is emptied.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: watcherBookmarkTimeBuckets
 type BookmarkTimeBuckets struct {

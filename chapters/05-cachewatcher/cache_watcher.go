@@ -213,7 +213,7 @@ func (w *CacheWatcher) isDue(event *watchcache.Event) bool {
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go: (*cacheWatcher).sendWatchCacheEvent
 // Differs: a stopped watcher ends when it finds no room; upstream's goes through the rest of
-// its input, and sends none of it.
+// its input, and sends at most one event of it.
 func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 	out, wanted := w.convertToWatchEvent(event)
 	if !wanted {

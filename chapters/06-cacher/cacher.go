@@ -74,8 +74,7 @@ type Cacher struct {
 	// Owned by the startCaching goroutine.
 	caching time.Time // when this attempt to fill the cache began
 
-	// Sent by dispatchEvents, received by forgetProcessed, never closed. Unbuffered: both are
-	// there.
+	// Sent by dispatchEvents, received by forgetProcessed, never closed. Unbuffered.
 	forgotten chan struct{}
 }
 

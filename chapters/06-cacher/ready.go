@@ -21,7 +21,9 @@ const (
 
 var errStopped = errors.New("apiserver cacher is stopped")
 
-// ready says whether the cache may be read, and has the number of its generation:
+// ready says whether the cache may be read, and has the number of its generation. The state is
+// ready when the reflector's goroutine has put a list into the cache, pending when its watch
+// on the storage is lost:
 //
 //	pending ◄────► ready ────► stopped
 //	   └──────────────────────────▲

@@ -12,8 +12,9 @@ const (
 	maxBudget        = 100 * time.Millisecond // upstream's: and never more than this for one event
 )
 
-// timeBudget is the time that slow watchers may cost all others. It always grows, up to a bound, also while a dispatch
-// uses the part that it took. It begins at zero: a watcher that is slow at once is evicted at once.
+// timeBudget is the time that slow watchers may cost the others of a resource. For an event that finds a watcher full,
+// the dispatcher takes all of it, and gives back the rest. It always grows, up to a bound, even during a dispatch. It
+// begins at zero: a watcher that is slow at once is evicted at once.
 //
 // No goroutine makes it grow: each look adds the growth since the last look.
 //

@@ -30,7 +30,7 @@ type watchRequest struct {
 }
 
 // Watch begins a watch. ctx bounds its whole life; if it has a deadline, the watcher is sent a
-// bookmark shortly before.
+// bookmark shortly before. If the state comes first, Watch waits for the cache, at most 3 s.
 //
 // Watch returns 400 for a malformed key, a [storage.InvalidError] for an unparsable version,
 // and 429 with Retry-After while the cache is not ready. Once these are passed, every error

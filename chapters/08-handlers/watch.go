@@ -16,7 +16,9 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// WatchServer drains one watch into one response. It is used once, by one goroutine.
+// WatchServer drains one watch into one response. It is used once, by the request's goroutine:
+// then this goroutine stops the watch. A write blocks while the client does not read, at most
+// until ten seconds after the timeout.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/watch.go: WatchServer
 // Differs: it always runs in the goroutine of the request. Frames are JSON only, so there is no

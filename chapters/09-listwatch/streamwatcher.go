@@ -100,8 +100,7 @@ func (sw *StreamWatcher) end(ctx context.Context, err error) {
 	sw.probe.Text(probe.StreamEnded, sw.reason(ctx, err), "", 0)
 }
 
-// isUnexpected tells the ends that every stream has from those that the consumer should hear
-// of.
+// isUnexpected reports whether the consumer gets err: it is no end that every stream has.
 func (sw *StreamWatcher) isUnexpected(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false // the error follows from that

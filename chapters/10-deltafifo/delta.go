@@ -36,8 +36,7 @@ const (
 //   - [ReplacedAllInfo], [SyncAllInfo] or [BookmarkInfo], for the types of these names.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: Delta
-// Differs: carries its key, worked out once on entry; upstream works it out again at every
-// step.
+// Differs: carries its key, worked out once on entry; upstream works it out at every step.
 type Delta struct {
 	Type   DeltaType
 	Object any

@@ -17,7 +17,8 @@ import (
 //	          Updated
 //	          Deleted
 //
-// Pop takes the first key with its whole list. A key is in queue exactly if it is in items, and at most once.
+// Pop takes the first key with its whole list, and holds mu while that is processed. Two deletions in a row become one;
+// nothing else is merged. A key is in queue exactly if it is in items, and at most once.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaFIFO
 // Differs: a list is always told as Replaced; upstream can be told to make Sync of it, as before 2020.

@@ -13,7 +13,8 @@ var ErrFIFOClosed = errors.New("queue is closed")
 
 // PopProcessFunc is given what was taken from the queue: by Pop of a [DeltaFIFO] all that waited for one key, oldest
 // first; by Pop of a [RealFIFO] one delta; by PopBatch consecutive deltas of different keys. isInInitialList says that
-// the first list has not been processed yet.
+// the first list has not been processed yet. It runs on the consumer's goroutine, and must not call the queue, whose
+// lock may be held.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
@@ -29,14 +30,14 @@ type Queue interface {
 
 	// Pop waits until there is something to process, takes it and calls process. It returns
 	// what process returned, or [ErrFIFOClosed] if the queue is closed and empty. What was
-	// taken is gone even if process fails.
+	// taken is gone even if process fails. Only one goroutine may call it.
 	Pop(process PopProcessFunc) error
-	// HasSynced says whether all of the first list has been processed.
+	// HasSynced says whether all of the first list has been processed. Once true, it stays so.
 	HasSynced() bool
-	// HasSyncedChecker returns a channel that is closed when the queue has synced. Nothing is
-	// ever sent on it.
+	// HasSyncedChecker returns a channel without values, closed when the queue has synced.
 	HasSyncedChecker() <-chan struct{}
-	// Close makes Pop return [ErrFIFOClosed] once the queue is empty. Writers are not refused.
+	// Close makes Pop return [ErrFIFOClosed] once the queue is empty. Only Close ends a wait of
+	// Pop for an item. Writers are not refused.
 	Close()
 	// Snapshot returns the state of the queue without waiting for the processing function.
 	Snapshot() Snapshot

@@ -81,7 +81,8 @@ func (f *RealFIFO) addToItemsLocked(delta Delta) {
 
 // Replace queues list as one [ReplacedAll]. By the time that is processed, everything queued
 // before it has been applied, and the consumer compares the list with its store. It counts as
-// one item of a first list, so that an empty list is waited for, too.
+// one item of a first list, so that an empty list is waited for, too. If the transformer fails
+// for one object, nothing is queued.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Replace
 func (f *RealFIFO) Replace(list []any, resourceVersion string) error {

@@ -14,9 +14,10 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/index.go: NamespaceIndex
 const NamespaceIndex = "namespace"
 
-// IndexFunc returns the values under which obj is to be found. It may be called at any time
-// with any object that is or was stored, must return the same each time, and must not call the
-// store. An error is a broken promise: the store panics.
+// IndexFunc returns the values under which obj is to be found; without values, obj is in no
+// set. Each write calls it under the store's write lock, for the old object and the new, and
+// AddIndexers for every object. So it must be quick, return the same each time, and not call
+// the store. After an error the store panics; only [Indexer.Index] returns the error.
 //
 // Upstream: k8s.io/client-go/tools/cache/index.go: IndexFunc
 type IndexFunc func(obj any) ([]string, error)

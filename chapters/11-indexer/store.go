@@ -33,7 +33,8 @@ type Config struct {
 // Indexer holds objects under the keys they have themselves, and indices over them. It also
 // knows the resource version up to which it has been told everything, see
 // [Indexer.LastStoreSyncResourceVersion]. It is a [reflector.Store], too, so a reflector can
-// fill one directly when no handler needs to be told.
+// fill one directly when no handler needs to be told. Any goroutine may call any method. Writes
+// wait for reads, and reads for writes. Objects that come out are shared: do not write to them.
 //
 // Upstream: k8s.io/client-go/tools/cache/index.go: Indexer
 // Upstream: k8s.io/client-go/tools/cache/store.go: cache
@@ -202,7 +203,8 @@ func (c *Indexer) Bookmark(resourceVersion string) error {
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Resync
 func (c *Indexer) Resync() error { return nil }
 
-// AddIndexers adds more indexers, also to a filled store. Names that exist are an error, and nothing is added.
+// AddIndexers adds more indexers, also to a filled store, which it indexes under the write lock. If a name exists, it
+// returns an error, and adds nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).AddIndexers
 func (c *Indexer) AddIndexers(indexers Indexers) error {

@@ -1,8 +1,9 @@
 package processor
 
-// ResourceEventHandler handles the changes of one resource's objects. The calls come one at a time, in the
-// order in which the store changed. Objects are shared by all handlers and listers: a handler must not write to them.
-// It may take as long as it likes; what happens meanwhile waits for it in memory.
+// ResourceEventHandler handles the changes of one resource's objects. A goroutine of this handler's own makes the
+// calls, one at a time, in the order in which the store changed; between handlers there is no order. Objects are shared
+// by all handlers and listers: a handler must not write to them. It may block: what happens meanwhile waits in memory,
+// without a limit. It runs under no lock, so it may read the store and remove itself. A panic ends the program.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandler
 type ResourceEventHandler interface {

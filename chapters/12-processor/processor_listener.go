@@ -20,8 +20,7 @@ const (
 	deleted  = string(watch.Deleted)
 )
 
-// notification says what a handler is to be called with. All listeners share it; nothing
-// changes it.
+// notification is what a handler is called with. All listeners share it; nothing changes it.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: addNotification
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: updateNotification

@@ -10,11 +10,12 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: ResourceEventHandlerRegistration
 type Registration interface {
-	// HasSynced says whether the handler has been told of every object of the initial list, and has returned.
+	// HasSynced says whether the handler has been told of every object of the initial list, and has returned. Once
+	// true, it stays so, whatever a relist brings.
 	HasSynced() bool
 	// HasSyncedChecker is HasSynced to wait for: it returns a channel that is closed then.
 	HasSyncedChecker() <-chan struct{}
-	// ShutdownChan returns a channel that is closed when the handler will not be called any more.
+	// ShutdownChan returns a channel that is closed when the handler is removed or the informer ends, and no call runs.
 	ShutdownChan() <-chan struct{}
 }
 

@@ -4,7 +4,8 @@ import "time"
 
 // ShouldResync is asked by the reflector each time its resync period is over. It marks the
 // listeners whose own period is over as syncing, and all others as not, and says whether there
-// is any. What the resync then brings, updates that change nothing, is for the marked ones.
+// is any. What the resync then brings, updates that change nothing, is for the marked ones. It
+// may wait until a notification has been handed around, but for no handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).shouldResync
 func (p *SharedProcessor) ShouldResync() bool {

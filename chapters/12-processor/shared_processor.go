@@ -110,7 +110,7 @@ type ListenerOptions struct {
 // AddListener adds a handler. It will be told of everything in opts.Initial and of everything
 // distributed after the call. For nothing to be missing or double in between, the caller must
 // see to it that the store does not change from the moment opts.Initial was read until
-// AddListener returns.
+// AddListener returns. It is an error after Stop, and if there is a listener of that name.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedProcessor).addListener
 func (p *SharedProcessor) AddListener(handler ResourceEventHandler,

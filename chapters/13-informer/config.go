@@ -36,8 +36,8 @@ type Config struct {
 	FIFO         string // [FIFOReal] or [FIFODelta]; "": FIFOReal
 	UseWatchList bool   // as in [reflector.Config]
 
-	// Transform is applied to every object before it is queued, and twice to those of a streamed initial state: it must
-	// not mind being applied to its own result. (Upstream's SetTransform is an error once the informer has started.)
+	// Transform is applied to every object before it is queued, and twice to those of a streamed initial state; see
+	// [reflector.TransformFunc]. (Upstream's SetTransform is an error once the informer has started.)
 	Transform reflector.TransformFunc
 	// WatchErrorHandler is called when a list failed, or a watch after it could not be opened; see [reflector.Config].
 	WatchErrorHandler func(ctx context.Context, r *reflector.Reflector, err error)

@@ -11,8 +11,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Controller moves what the server says from a reflector through a queue into a processing
-// function.
+// Controller moves what the server sends from a reflector through a queue into a function.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: controller
 type Controller struct {

@@ -100,8 +100,8 @@ func (f *SharedInformerFactory) InformerFor(
 	return informer
 }
 
-// Start starts the informers that have been asked for and are not started yet. It does not
-// wait. They run until ctx is done.
+// Start starts the informers that have been asked for and are not started yet, also if it is
+// called again; after Shutdown it does nothing. It does not wait. They run until ctx is done.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).StartWithContext
 // Differs: keeps no list of those that are started: [SharedIndexInformer.Run] does nothing the
@@ -117,7 +117,7 @@ func (f *SharedInformerFactory) Start(ctx context.Context) {
 	}
 }
 
-// Shutdown starts nothing more and returns when every informer has ended. Their contexts are the caller's to cancel.
+// Shutdown starts nothing more, and waits until every informer has ended. The caller cancels their contexts.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).Shutdown
 func (f *SharedInformerFactory) Shutdown() {

@@ -31,8 +31,9 @@ func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHan
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{})
 }
 
-// AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs. A
-// late handler first gets every object of the store.
+// AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs; after
+// its end, this is an error. A late handler first gets OnAdd for each object of the store. The
+// call waits for the batch being processed, holds up the next, and waits for no handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandlerWithOptions
 func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler,

@@ -98,7 +98,8 @@ func NewSharedIndexInformer(cfg Config) *SharedIndexInformer {
 }
 
 // Run keeps the store up to date and tells the handlers until ctx is done, and returns when
-// everything has ended. It does nothing if the informer was run before.
+// everything has ended, the last call of a handler included; what still waits for a handler is
+// dropped. It does nothing if the informer was run before.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RunWithContext
 func (s *SharedIndexInformer) Run(ctx context.Context) {

@@ -51,7 +51,8 @@ func NewDelayingQueue(clk clock.WithTicker, p *probe.Probe) *DelayingQueue {
 }
 
 // AddAfter adds key when delay has run out, at once if it is not positive. If the key waits already, the earlier of
-// the two times counts. It blocks only while a thousand others are ahead of the waiting loop.
+// the two times counts; no Add, Done or Forget cancels it. AddAfter blocks only while a thousand others are ahead of
+// the waiting loop. It does nothing after ShutDown.
 //
 // Upstream: k8s.io/client-go/util/workqueue/delaying_queue.go: (*delayingType).AddAfter
 func (q *DelayingQueue) AddAfter(key string, delay time.Duration) {
@@ -88,8 +89,7 @@ func (q *DelayingQueue) Run(ctx context.Context) {
 // wait blocks until the first of waiting is ready, or AddAfter has sent something, which it
 // takes in. It returns false at the end.
 func (q *DelayingQueue) wait(ctx context.Context) bool {
-	// A receive from a nil channel blocks forever: with nothing waiting, that case is switched
-	// off.
+	// A receive from a nil channel blocks forever: with nothing waiting, that case is off.
 	var nextReadyAt <-chan time.Time
 	if len(q.waiting) > 0 {
 		timer := q.clock.NewTimer(q.waiting[0].readyAt.Sub(q.clock.Now()))

@@ -46,7 +46,7 @@ func NewQueue(p *probe.Probe) *Queue {
 	return q
 }
 
-// Add asks for a look at key. It does nothing after ShutDown.
+// Add asks for a look at key, and does not block. It does nothing after ShutDown.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).Add
 func (q *Queue) Add(key string) {
@@ -114,8 +114,8 @@ func (q *Queue) Done(key string) {
 	}
 }
 
-// ShutDown makes the queue ignore every further Add. Workers finish what is queued, then Get tells them to end.
-// It may be called more than once.
+// ShutDown makes the queue ignore every further Add. It does not wait. Get hands out what is queued, and what Done
+// queues again, and then tells the workers to end. It may be called more than once.
 //
 // Upstream: k8s.io/client-go/util/workqueue/queue.go: (*Typed).ShutDown
 // Differs: there is no ShutDownWithDrain, which also waits until no key is in the hands of a

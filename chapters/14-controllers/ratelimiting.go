@@ -23,8 +23,7 @@ const (
 // burst of a hundred is spent. It is what a controller means by its workqueue.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: rateLimitingType
-// Differs: the two limiters of upstream's default are built in: [RateLimitingQueue.when], and a
-// bucket.
+// Differs: upstream's two default limiters are built in: [RateLimitingQueue.when] and a bucket.
 type RateLimitingQueue struct {
 	*DelayingQueue
 
@@ -47,7 +46,7 @@ func NewRateLimitingQueue(clk clock.WithTicker, p *probe.Probe) *RateLimitingQue
 }
 
 // AddRateLimited adds key after the longer of what the two limiters ask for, and returns that
-// delay.
+// delay. It counts as a failure of key until Forget. The worker still calls Done.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).AddRateLimited
 // Differs: returns the delay, so that it can be shown.
@@ -61,8 +60,8 @@ func (q *RateLimitingQueue) AddRateLimited(key string) time.Duration {
 	return delay
 }
 
-// Forget makes the next failure of key the first one. It is no substitute for Done: that is about the worker's hands,
-// this about the key's past.
+// Forget makes the next failure of key the first one. A retry that waits still comes. Forget is about the key's past,
+// Done about the worker's hands: neither is a substitute for the other.
 //
 // Upstream: k8s.io/client-go/util/workqueue/rate_limiting_queue.go: (*rateLimitingType).Forget
 func (q *RateLimitingQueue) Forget(key string) {
