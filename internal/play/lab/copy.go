@@ -17,9 +17,9 @@ import (
 // marker is the file of a working copy that names its lab and its checkout.
 const marker = ".lab"
 
-// Start writes the checkout's committed tree into dir, and makes the lab's edit there. From a checkout without git,
-// such as an unpacked archive, it copies the regular files that are not hidden. Start creates dir and its parents; if
-// dir exists, it must be empty. After an error dir may contain a part of the copy.
+// Start writes the checkout's committed tree into dir, and makes the lab's edit there, or a Predict's answer file. If
+// the checkout has no git, like an unpacked archive, Start copies the regular files that are not hidden. It creates dir
+// and its parents; if dir exists, it must be empty. After an error dir may contain a part of the copy.
 func Start(root, dir string, l Lab) error { return start(root, dir, l.ID, l.prepare) }
 
 // start does the work of Start and StartPath: id goes into the marker, and prepare changes the copied sources.

@@ -19,9 +19,9 @@ import (
 	"listwatch/internal/observe/rules"
 )
 
-// Action is a line of a step's script: a request to the built program, and the expected answer. In Do, What and Want,
-// $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes. With Times, $i in Do is
-// the number of the request.
+// Action is a line of a step's script: a request to the built program, and the expected answer. In a request, What and
+// Want, $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes. With Times, $i in
+// Do is the number of the request.
 type Action struct {
 	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
 	Times  int               `json:"times"` // number of concurrent requests whose responses are ignored; 0: one request

@@ -36,9 +36,9 @@ const (
 	Predict Kind = "predict it" // answer a question about a recording, without code
 )
 
-// Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with these fields as YAML. A Find or a
-// Build then has its edit: whole lines and their replacement, or the new body of a declaration. A Predict has the
-// answer, and the number of the record that shows the answer.
+// Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with the fields that have keys, as YAML.
+// A Find or a Build then has its edit: whole lines and their replacement, or the new body of a declaration. A Predict
+// has the answer, and the number of the record that shows the answer.
 type Lab struct {
 	ID      string   `json:"-"` // "bookmark-lies", the argument of `go run ./cmd/lab start`
 	Chapter string   `json:"-"` // folder of the lab's chapter: "06-cacher"
@@ -51,7 +51,7 @@ type Lab struct {
 	Goal    string   `json:"goal"`    // the behaviour of a solved lab
 	Look    string   `json:"look"`    // what to do to see the symptom on the stage
 	Hints   []string `json:"hints"`   // three; the last one is nearly the solution
-	// The number in internal/observe/rules of the promise that the lab breaks; 0: none of the ten.
+	// The number of the promise that the lab breaks, in internal/observe/rules; 0: the lab breaks none of the ten.
 	Rule    int      `json:"rule"`
 	Promise string   `json:"promise"`  // the promise in a sentence; "" if Rule gives it
 	Tests   []string `json:"tests"`    // patterns for -run: tests of the chapter that must pass

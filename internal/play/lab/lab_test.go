@@ -106,7 +106,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	}
 }
 
-// TestEveryLabNamesWhatThereIs checks that the section to read and the tests that check the lab exist.
+// TestEveryLabNamesWhatThereIs checks that the section to read and the lab's tests exist, and that no text is missing.
 func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	for _, each := range All() {
 		other, err := ByID(each.ID)
@@ -237,7 +237,7 @@ type records []probe.Record
 
 func every(probe.Record) bool { return true }
 
-// The method from returns the records from the first at the point that the filter accepts, or else a zero record.
+// The method from drops all records before the first accepted one at the point. Without one, it returns a zero record.
 func (r records) from(point probe.Point, is func(probe.Record) bool) records {
 	i := slices.IndexFunc(r, func(each probe.Record) bool { return each.Point == point && is(each) })
 	if i < 0 {

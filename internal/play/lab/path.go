@@ -86,7 +86,7 @@ func (l Lab) setState(dir, state string) error {
 }
 
 // CheckStep runs the step's tests in the working copy dir, unless the step's sources are outside its chapter. If they
-// pass, it drives the built program; if that has no problem, an open step becomes Yours.
+// pass, it drives the built program. If that has no problem and keeps the step's promise, an open step becomes Yours.
 func CheckStep(ctx context.Context, dir string, l Lab, progress io.Writer) (Verdict, error) {
 	verdict, err := Verdict{Solved: true, Says: []string{"its tests pass against this machine"}}, error(nil)
 	if l.Dir == "" {

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAStepForEachChapter checks that the path has a step for each chapter from 02 on, and one for the reader's own
-// controller. Each has a script that compares something.
+// TestAStepForEachChapter checks that the path has a step for each chapter from 02 to 14, and one for the reader's own
+// controller. Each step has a script that compares something.
 func TestAStepForEachChapter(t *testing.T) {
 	steps := Steps()
 	require.True(t, len(steps) == 14, "%d steps", len(steps))

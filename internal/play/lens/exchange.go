@@ -230,7 +230,7 @@ func (a *Ask) reads() bool {
 // state reports whether the request reads the whole state: by the first page of a list, or by a watch-list.
 func (a *Ask) state() bool { return a.reads() && !a.Continue && (!a.Watch || a.InitialEvents) }
 
-// resumes reports whether the request is a watch without a streamed initial state.
+// resumes reports whether the request is a watch other than a watch-list.
 func (a *Ask) resumes() bool { return a.Watch && !a.InitialEvents }
 
 // trail returns the key of a [trail]. All requests of one informer have the same key.

@@ -27,7 +27,7 @@ func times(n int, do func()) {
 }
 
 // TestFindings runs each program in two parts: its behaviour is no finding after the first part, and is one after the
-// second. The twin behaves almost the same, and is never a finding.
+// second. The program's twin behaves almost the same, and is never a finding.
 func TestFindings(t *testing.T) {
 	ran := map[string]bool{}
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Package otherserver runs our client half on another server, such as one behind kubectl proxy. A [Guest] owns the
-// informers, which keep only names and versions, and never writes to the server.
+// Package otherserver runs our client half on another server, such as one behind kubectl proxy. A [Guest] never writes
+// to the server. It owns the informers, which keep little more than names and versions.
 //
 // Differs: upstream has nothing comparable.
 package otherserver

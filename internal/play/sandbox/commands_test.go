@@ -401,7 +401,7 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	})
 }
 
-// TestHowACommandEndsInAHeldWorldIsARecord covers commands that outlive their requests.
+// TestHowACommandEndsInAHeldWorldIsARecord covers commands that outlive their requests, and one that does not.
 func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 	var fails error
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {
@@ -431,7 +431,7 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 	})
 }
 
-// watches watches pods, as the page's console does.
+// watches opens a watch of pods, as the page's console does.
 func (w *world) watches(t *testing.T, ctx context.Context) (*http.Response, error) {
 	t.Helper()
 	r := require.Value(http.NewRequestWithContext(ctx, "GET",

@@ -1,5 +1,5 @@
 // Package sandbox changes the running machine so that viewers see the effects. It has knobs, faults of connections,
-// traffic, watchers, reset, and the steps of stories. [Sandbox] owns all commands; each knob is a row of a table.
+// traffic, watchers, a reset, and stories, which it undoes. [Sandbox] owns all commands; each knob is a row of a table.
 //
 // # Who owns a command
 //
@@ -8,12 +8,12 @@
 // that. Slow work (a restart of etcd, deletions, opening a watch) comes afterwards. Commands therefore need no locks
 // against each other, and a debugger that steps into one stays in it.
 //
-// The request only waits for the result. A command runs to its end, or is undone, even after its client has gone; only
-// the end of the session ends it early.
+// The request only waits for the result. A command runs to its end even after its client has gone; only a story is then
+// cancelled, and undone. The end of the session may end any command early, except an undo.
 //
 // The gate never holds the owner, or a command that has the machine to itself: it lets their points pass. In a held
 // world a command therefore begins at once, and its effects wait at their points. After a quarter of a second the
-// request gets a [Receipt] with UnderWay. The end of such a command, with its error, is a record: CommandEnded.
+// request (but not a story's) gets a [Receipt] with UnderWay. The record CommandEnded then has the end and any error.
 //
 // # Locks
 //

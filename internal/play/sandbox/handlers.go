@@ -24,7 +24,7 @@ const (
 // handler slow: its notifications then wait in its pending ring, and no other handler waits.
 //
 // The list changes in New, in the command that has the machine to itself, and after the informer has refused a handler.
-// Adding a handler to the informer, or removing one, may wait for the informer's locks.
+// Adding a handler to the informer, or removing one, may wait for the informer's locks, so a command first calls begun.
 type handlers struct {
 	*Config // the sandbox's configuration
 

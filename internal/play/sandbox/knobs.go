@@ -183,8 +183,8 @@ func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	}
 }
 
-// putBack begins to restore the states in before, the newest first. The returned function waits until all commands are
-// over, and returns their errors, joined.
+// putBack begins to restore the states in before, the newest first, each by a command of its own. The returned function
+// waits until these commands are over, and returns their errors, joined.
 func (s *Sandbox) putBack(ctx context.Context, before []Knob) (wait func() error) {
 	ends, n := make(chan error, len(before)), 0 // sent by each command; has room for all commands
 	for _, knob := range slices.Backward(before) {
@@ -279,7 +279,7 @@ func (k Knob) checkNumber(most int) error {
 	return nil
 }
 
-// isTrue, number and duration return a value that check has accepted.
+// isTrue, number and duration return the parsed value, or a zero value if it has another form.
 func (k Knob) isTrue() bool            { on, _ := strconv.ParseBool(k.Value); return on }
 func (k Knob) number() int             { n, _ := strconv.Atoi(k.Value); return n }
 func (k Knob) duration() time.Duration { d, _ := time.ParseDuration(k.Value); return d }

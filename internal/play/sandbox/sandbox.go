@@ -38,14 +38,14 @@ type Config struct {
 }
 
 // Switcher restarts both halves with other switches. Switch and Restore return a function that ends the session for the
-// restart; nil: the switches already have these values. They return a 409 if the session must not end. The function
-// returns one if the session is already ending.
+// restart; nil: the switches already have these values. They return a 409 if the session must not end. The returned
+// function returns a 409 if the session is already ending.
 type Switcher interface {
 	// Switch prepares to set one switch of the command line. It returns a 404 or 400 for an unknown name or value.
 	Switch(name, value string) (again func() error, err error)
 	// Restore prepares to set the switches as on the command line.
 	Restore() (again func() error, err error)
-	// Now returns the present values: "fifo" to "real".
+	// Now returns the present values by the switches' names: "real" for "fifo".
 	Now() map[string]string
 }
 
@@ -135,7 +135,7 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.config.Connections.CloseIdleConnections() // the client half closes its own connections
 }
 
-// own is the loop of the owner, which is Run. When the session ends, own sets the handlers' delays to 0. The loop ends
+// own is the loop of the owner, which is Run. When the session ends, own sets the handlers' delays to 0, and returns
 // when the last command is over.
 func (s *Sandbox) own(ctx context.Context) {
 	defer close(s.ended)
@@ -224,8 +224,8 @@ func (o *order) answer(err error) bool {
 }
 
 // do queues a command and waits until it is over. It returns earlier if ctx is done or, unless o is long, while a gate
-// is closed. Errors: the command's own, or a 503 if the session or ctx ends: the HTTP server cancels ctx at its own
-// end, while the client still waits.
+// is closed. The error is the command's own, 409 if another of its kind is under way, or 503 if the session, the story
+// or ctx ends. A client may still wait for the answer, because the HTTP server cancels ctx at its own end.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)

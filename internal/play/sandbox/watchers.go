@@ -66,7 +66,7 @@ type WatcherInfo struct {
 // events. When a stream ends, the watcher opens another one from the last resource version that it has seen or, if that
 // version has expired, from the current state. Every client must resume a watch in this way.
 //
-// The command that has the machine to itself adds to the list. If the server refuses a watcher's first request, the
+// The command that has the machine to itself changes the list. But if the server refuses a watcher's first request, the
 // watcher's command removes the watcher while other commands may run.
 type watchers struct {
 	*Config // the sandbox's configuration
@@ -96,7 +96,7 @@ type watcher struct {
 
 // AddWatcher opens a watcher. If there is a story, its end closes the watcher. AddWatcher returns when the server has
 // accepted the watch, or earlier in a held world. Errors: 400 and 404 for wrong options, 429 if there are too many
-// watchers, or the server's error; there is then no watcher. 503 if ctx or the session ends.
+// watchers, or the server's error; there is then no watcher. A 503 means that ctx or the session has ended.
 func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt, error) {
 	added := s.watchers.make(options)
 	added.story = story
@@ -220,7 +220,7 @@ func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Inter
 	}
 }
 
-// begin prepares a watcher for a stream. A stream from "" or "0" begins with the current state.
+// begin sets ordered for a new stream: false after "" or "0", because such a stream begins with the current state.
 func (each *watcher) begin() {
 	each.ordered = each.resourceVersion != "" && each.resourceVersion != "0"
 }
@@ -278,8 +278,8 @@ func (each *watcher) remember(event watch.Event) {
 // maxAsked is the maximum number of viewers' open requests.
 const maxAsked = 16
 
-// Ask sends a viewer's request as a separate client, with the connections of the page's watchers: the knobs of lines
-// act on that client, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the
+// Ask sends a viewer's request as a separate client, which has its own line, as each of the page's watchers has. Knobs
+// act on the line, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the
 // server. The caller closes the response's body. Ask may be called from any goroutine. Errors: 429 if there are too
 // many requests, 503 if the server cannot be reached.
 func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {

@@ -34,7 +34,7 @@ type verb func(s *runner, a *args) (answer, error)
 var verbs = map[string]verb{
 	// METHOD TARGET (PARAMETER=VALUE)… (JSON): sends a request; TARGET is a pod, or "pods" for all the story's pods.
 	"send": send,
-	// PODS N: writes the pods in turn, N times; each write creates a pod or changes its label; returns the last version
+	// PODS N: makes N writes, to the pods in turn; each creates a pod or changes its label; returns the last version
 	"change": change,
 	// PATTERN: makes large changes to pod a until a record matches. Each change must reach the story's first stream
 	// before the next.
