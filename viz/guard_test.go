@@ -71,7 +71,7 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 	}
 }
 
-// TestAGetOfAForeignPageHasNoEffects opens the feed and inspects a lane, as pages and programs do.
+// TestAGetOfAForeignPageHasNoEffects opens the feed and inspects a lane, as our page, foreign pages and programs do.
 func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 	for name, c := range map[string]struct {
 		site, origin string

@@ -193,7 +193,7 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, ask(ui, "GET", "/viz/told?rv=none", "").Code, "a version that is no number")
 }
 
-// TestTheHistoryNamesTheClient covers a client whose stream opened before the log's first record.
+// TestTheHistoryNamesTheClient covers a stream that opened before the log began, one in the log, and an unknown one.
 func TestTheHistoryNamesTheClient(t *testing.T) {
 	opened := func(seq uint64, watcher, text string) probe.Record {
 		return probe.Record{Seq: seq, Point: probe.WireOpened, Resource: "pods", Subject: watcher,

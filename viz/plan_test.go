@@ -135,7 +135,7 @@ func TestMoreEntriesAreNeverAShorterBar(t *testing.T) {
 	assert.True(t, len(got) == 0, "%q", got[:min(len(got), 5)])
 }
 
-// TestTheLevelFollowsTheRate treats over twenty changes a second as a stream, until the rate is low for two seconds.
+// TestTheLevelFollowsTheRate: over twenty changes a second are a stream, until the rate has been low for two seconds.
 func TestTheLevelFollowsTheRate(t *testing.T) {
 	e := newEngine(t, map[string]string{"pace": "timeline/pace.js"})
 	got := run[string](t, e, `(() => {
@@ -149,7 +149,7 @@ func TestTheLevelFollowsTheRate(t *testing.T) {
 	assert.Equal(t, "0 3 3 3 3 3 3 3 0 3 3 0", got)
 }
 
-// TestAPlayerMovesTheCursorAtItsPace plays a record every millisecond for a second, pauses for ten, and plays another.
+// TestAPlayerMovesTheCursorAtItsPace plays a second of records at several speeds, and a silence, which is cut short.
 func TestAPlayerMovesTheCursorAtItsPace(t *testing.T) {
 	e := newEngine(t, map[string]string{"player": "timeline/player.js", "tape": "log/tape.js", "fold": "log/fold.js"})
 	got := run[string](t, e, `var seen = "";

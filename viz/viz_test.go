@@ -260,7 +260,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	assert.Equal(t, 404, alone.Code, "without a world")
 }
 
-// TestThePanelOfKnobsSaysHowEverythingStands checks the panel, even for clients whose names are markup.
+// TestThePanelOfKnobsSaysHowEverythingStands checks the state of each kind of knob, and that names are not markup.
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
 	ui := show(log, acted(&fakeWorld{state: sandbox.KnobState{

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// newWhy returns an engine with the page's script and a picture of pods after the records, a millisecond apart.
+// newWhy numbers the records, a millisecond apart, and returns an engine with the picture of pods after the last one.
 func newWhy(t *testing.T, records []probe.Record) *engine {
 	t.Helper()
 	for i := range records {

@@ -1,5 +1,5 @@
-// Package book serves the pages that internal/text/book makes: the chapters, each with its mini-stage (figure.go), the
-// documents, and the index for rank.js.
+// Package book serves the pages of the book: the chapters, each with its mini-stage (figure.go), the documents and the
+// concepts, all from internal/text/book, then a page for each story, and the index for rank.js.
 package book
 
 import (
@@ -41,7 +41,7 @@ func (b Room) Mount(router chi.Router) {
 // New returns the handler of /book/ and everything below, all embedded in the program: the contents at /book/, a
 // chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, a story at
 // /book/stories/ID, and the search index at /book/index.json. The first request renders all prose and colors all
-// sources, which takes longer than the rest of the program's start. The text needs no script. A reference to a missing
+// sources, so that the program's start does not take twice as long. The text needs no script. A reference to a missing
 // excerpt is shown as a gap; the tests of the book fail on it.
 func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)

@@ -29,8 +29,8 @@ const (
 )
 
 var (
-	// address matches an attribute that leads to another page or file of the program, and no text: quotes are escaped
-	// there.
+	// address matches an attribute that leads to another page or file of the program. It matches no text, because texts
+	// have escaped quotes.
 	address = regexp.MustCompile(` (href|src|data-frame|data-whole)="(/[^"]*)"`)
 	module  = regexp.MustCompile(`<script type="module"`)
 	// face matches a font's URL in a style sheet. A data URL replaces it, since no page on disk can load a font.

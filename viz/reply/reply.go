@@ -125,8 +125,7 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	// Write fails only if the client has disconnected.
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) // fails only if the client has disconnected
 }
 
 // About returns 410 for a request that names the log of another run, whose sequence numbers mean nothing here.

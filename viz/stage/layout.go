@@ -50,7 +50,7 @@ type box struct {
 	Title      string
 }
 
-// boxes has the boxes by station name. The API server's own reflector belongs to the server half.
+// boxes has the boxes by station name. "server-reflector" is the API server's own reflector.
 var boxes = map[string]box{
 	"http":             {136, 32, 176, 70, "HTTP"},
 	"etcd":             {28, 84, 84, 188, "etcd"},
@@ -157,7 +157,7 @@ var anchors = map[string][2]float64{
 	"workqueue":        {130, clientAxis},
 }
 
-// spots are the places of texts and small signs, by station and name.
+// spots are the places of texts and small signs, by name.
 var spots = map[string][2]float64{
 	"server": {330, 40}, "server.about": {432, 40},
 	"client": {44, 325}, "client.about": {206, 325}, "others": {1068, 44}, "etcd.title": {34, 76},
@@ -197,7 +197,7 @@ var stops = map[string]float64{
 	"keys": 176, "worked": -8, // on a workqueue's lane
 }
 
-// turns are the points at which ways bend. No token stops there.
+// turns are the points at which ways bend, and a few other places of tokens and texts.
 var turns = map[string][2]float64{
 	"hub": {853, serverAxis}, "hub-low": {853, serverAxis + 1}, "hub-left": {853, serverAxis + 2},
 	"hub-in": {812, serverAxis}, "crowd-in": {884, 87},
@@ -290,9 +290,10 @@ func gateTransform(station probe.Station) string {
 	return fmt.Sprintf("translate(%v %v) rotate(%v)", Num(x), Num(y), turn)
 }
 
-// rect returns the attributes of the box's rectangle; inside returns a box that is smaller on each side.
+// rect returns the attributes of the box's rectangle.
 func (b box) rect(radius float64) templ.Attributes { return Rect(b.X, b.Y, b.W, b.H, radius) }
 
+// inside returns a box that is smaller on each side.
 func (b box) inside(by float64) box { return box{b.X + by, b.Y + by, b.W - 2*by, b.H - 2*by, ""} }
 
 // titleAt returns the attributes that place a station's title: at the spot NAME.title if it exists, or above the box.

@@ -63,7 +63,7 @@ type holdCommand struct {
 	// Do is one of
 	//
 	//	hold     the world; or, with a station, resource or subject, close a gate there
-	//	release  the world, or, if it is not held, every gate; or, with one of these, open the gate there
+	//	release  the world, or, if it is not held, every gate; or, with one of the three, open the gate there
 	//	step     let held goroutines pass one point each: all, a station's, or those with an object or version
 	//	walk     step an object or version to its next point, along with everything in front of it
 	Do string `json:"do"`
