@@ -25,8 +25,8 @@ func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	return stop
 }
 
-// Drain receives until every goroutine of the bubble waits or the channel is closed. It returns the values as text. The
-// text of a closed channel is "closed".
+// Drain receives until the channel is closed, or until it is empty while every goroutine of the bubble waits. Drain
+// returns the values as text. The text of a closed channel is "closed".
 func Drain[T any](values <-chan T, describe func(T) string) (texts []string) {
 	for {
 		synctest.Wait()

@@ -40,8 +40,8 @@ const style = `  <style>
   </style>
 `
 
-// Drawing is a picture 640 units wide. The book shows its letters at 12 px or more. Coordinates grow to the right and
-// down. class is one or more of the classes in style.
+// Drawing is a picture 640 units wide. On a laptop, the book shows its letters at 12 px or more. Coordinates grow to
+// the right and down. A parameter class takes one or more of the classes in style.
 type Drawing struct {
 	file   string
 	height int
@@ -51,7 +51,7 @@ type Drawing struct {
 // New returns an empty drawing for a file such as "ring.svg".
 func New(file string, height int) *Drawing { return &Drawing{file: file, height: height} }
 
-// Text writes text that begins at x, unless class has mid or end; y is its base line.
+// Text writes text on the base line y. The text begins at x, or has its middle or end at x if class has mid or end.
 func (d *Drawing) Text(x, y int, class, text string, args ...any) {
 	fmt.Fprintf(&d.body, "  <text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n",
 		x, y, class, html.EscapeString(fmt.Sprintf(text, args...)))
@@ -75,7 +75,7 @@ func (d *Drawing) Arrow(class, path string, args ...any) {
 }
 
 // In calls draw, and gives its shapes the colour of a kind: "queue" where events wait, "kept" for stored state, "acts"
-// for active parts. Parts drawn outside In are grey, such as a held lock. The class "full" is for lost events.
+// for active parts. Parts drawn outside In, such as a held lock, are grey. The class "full" is for lost events.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()

@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// numbers lists the numbers on an event's way: a folder of ours and a package of upstream's, then our names with their
-// values. If upstream's name differs, it follows. If upstream has no name for a number, a file and code from it follow.
+// numbers lists the numbers on an event's way. A line with a folder of ours and a package of upstream's is above our
+// names and their values. If upstream's name differs, it follows. If upstream has none, a file and code from it follow.
 const numbers = `
 chapters/01-storage as k8s.io/apiserver/pkg/storage/cacher
   ResourceVersionTooHighRetrySeconds 1 resourceVersionTooHighRetrySeconds

@@ -68,7 +68,7 @@ func TestAnUpstreamLineThatLeadsNowhereIsFound(t *testing.T) {
 	}
 }
 
-// sources finds declarations in the modules of this build.
+// sources finds declarations in the modules of this build and in k8s.io/kubernetes.
 type sources struct {
 	modules map[string]string       // module path to folder
 	folders map[string]*source.Tree // the folders read so far

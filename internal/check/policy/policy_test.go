@@ -30,7 +30,7 @@ func TestTheHouseRulesAreKept(t *testing.T) {
 	}
 }
 
-// TestEachRuleFindsItsFault checks the repository in testdata/faults.txtar, which has one fault for each rule.
+// TestEachRuleFindsItsFault checks the repository in testdata/faults.txtar, which breaks each rule at least once.
 func TestEachRuleFindsItsFault(t *testing.T) {
 	files := fstest.MapFS{}
 	for _, file := range require.Value(txtar.ParseFile("testdata/faults.txtar"))(t).Files {

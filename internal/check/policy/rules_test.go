@@ -70,8 +70,8 @@ func (r *repo) checkPackage(pkg *source.Package) {
 	}
 }
 
-// checkContexts forbids context.Background in tests with bubbles. A goroutine left in a bubble causes a panic, which
-// hides the test's messages. Examples may use it, because they have no other context.
+// checkContexts forbids context.Background in tests with bubbles: a goroutine that waits for its end stays in the
+// bubble and causes a panic, which hides the test's messages. Examples may use it, because they have no other context.
 func (r *repo) checkContexts(file *source.File) {
 	if !file.Test || strings.HasSuffix(file.Path, "example_test.go") ||
 		!slices.ContainsFunc(file.AST.Imports, func(spec *ast.ImportSpec) bool {

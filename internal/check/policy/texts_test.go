@@ -65,9 +65,9 @@ var shows = []string{
 	"viz/stage/sentence.js", "viz/timeline/past.go", "viz/timeline/table.js",
 }
 
-// TestASentenceIsOnlyShown allows calls for sentences only in the files of shows. A record consists of numbers and
-// named texts; its sentence is for people. Code that examines a record uses its fields ([probe.Query]) and needs no
-// sentence.
+// TestASentenceIsOnlyShown allows calls for sentences in the files of shows, in package probe and in tests, and nowhere
+// else. A record consists of numbers and named texts; its sentence is for people. Code that examines a record uses its
+// fields ([probe.Query]).
 func TestASentenceIsOnlyShown(t *testing.T) {
 	t.Parallel()
 	var found []string

@@ -15,8 +15,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestALineHasItsRoomAndWhatChangesWithIt requires a row in changes.txt for each folder of Go or scripts outside
-// chapters. It also runs `make where`, the command of docs/CONTRIBUTING.md, for one line, and its script for nine.
+// TestALineHasItsRoomAndWhatChangesWithIt requires a row in changes.txt for each Go file or script outside chapters, or
+// for its folder. It also runs `make where` for one line, and the command's script for nine.
 func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."

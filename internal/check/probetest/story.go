@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// beginning and end limit the first and last records in a long test's story: a reader would not read more.
+// beginning and end are the numbers of first and last records in a long test's story: a reader would not read more.
 const (
 	beginning = 40
 	end       = 20

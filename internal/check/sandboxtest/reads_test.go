@@ -22,14 +22,14 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// read is a request and its expected response. In query, VERSION is the version of the second of three objects, FUTURE
-// a version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 for an older token.
+// read is a request and its expected response. In query, VERSION is the version of the third of four objects, FUTURE a
+// version not yet reached, TOKEN a token for the next page, and GONE the token in the 410 for an older token.
 type read struct {
 	query string
 	code  int
 	waits time.Duration
 	says  string // part of the response, or of a watch's first frame; "": the watch sends no frame
-	exact bool   // whether the list's version is VERSION; otherwise it may be later
+	exact bool   // whether the list's version is VERSION or TOKEN's; otherwise it may be later
 }
 
 const (

@@ -2,6 +2,6 @@
 // lens, once with our server and once with the real kube-apiserver, and compares their results. The lens must find
 // nothing wrong with any program but kwok.
 //
-// Each program is built from a module of its own, which pins its version. The module names the program as a tool, or
-// contains a small main that uses a library. Without npm, the test of the JavaScript client only logs that.
+// Each program is built from a module that pins its version. The module names the program as a tool, or contains a
+// small main that uses a library. Without npm or tmux, the tests of the JavaScript client and of k9s only log that.
 package clients

@@ -105,7 +105,7 @@ func chapterIsReadBesideItsStage(t *testing.T, v *viz, p *page) {
 	})
 }
 
-// drawingsAreWhole checks that a laptop shows each drawing without scrolling and in legible letters.
+// drawingsAreWhole checks that laptops show five chapters' drawings without scrolling and in legible letters.
 func drawingsAreWhole(t *testing.T, v *viz, p *page) {
 	for _, chapter := range []string{"02-etcd3", "04-watchcache", "06-cacher", "10-deltafifo", "12-processor"} {
 		p.do(t, chromedp.Navigate(v.URL+"/book/"+chapter))
@@ -123,7 +123,7 @@ func drawingsAreWhole(t *testing.T, v *viz, p *page) {
 }
 
 // lights points the mouse at the words for one queue and focuses the words for another. The stage must light the queue
-// in view, and the text must not move. Away from the words, no queue is lit.
+// and have it in view, and the text must not move. Away from the words, no queue is lit.
 func lights(t *testing.T, p *page, pointed, focused string) {
 	t.Helper()
 	lit := func(want, where string) {
@@ -265,7 +265,7 @@ func figuresAnswer(t *testing.T, v *viz, p *page) {
 	}
 }
 
-// chapterListsItsMoments opens a chapter with scripts switched off.
+// chapterListsItsMoments opens a chapter with scripts switched off. The page must list moments and hide its buttons.
 func chapterListsItsMoments(t *testing.T, v *viz, p *page) {
 	without := emulation.SetScriptExecutionDisabledParams{Value: true}
 	p.do(t, tells(emulation.SetScriptExecutionDisabled, without), chromedp.Navigate(v.URL+"/book/06-cacher"))

@@ -62,7 +62,7 @@ var (
 	frames sync.Mutex // alone locks it before it takes all seats
 )
 
-// sit waits for a seat and gives it back when t ends.
+// sit waits for a seat, unless the test has one already, and gives it back when t ends.
 func sit(t testing.TB) {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	if _, has := seated.Load(name); has {

@@ -46,7 +46,7 @@ var filmScenes = []struct {
 	{"The laptop's watch is closed, and the others go on", 5, 2800, 1800},
 }
 
-// film takes the pictures of one film: a client stops reading, its channels fill, and the server closes its watch.
+// film writes one film to a file: a client stops reading, its channels fill, and the server closes its watch.
 func (p *page) film(t *testing.T, v *viz, scheme, file string) {
 	t.Helper()
 	var story told

@@ -121,8 +121,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	}
 }
 
-// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that need more memory than the tab has: a third of
-// them, or all with FULL. Then it drops one that the program made with the maximum number of watchers.
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that need more memory than the tab has: every third
+// one, or all with FULL. Then it drops one that the program made with the maximum number of watchers.
 func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.lw.gz")

@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// seeing returns "" if the page shows text at the place at, and otherwise a description of the fault.
+// seeing returns "" if the page shows the text at the given place, and otherwise a description of the fault.
 const seeing = `(at, text, r) => {
 	const told = listwatch.stage.scene.story;
 	const member = told.members.find((each) => at.startsWith(each.name));
@@ -52,7 +52,7 @@ const seeing = `(at, text, r) => {
 	return problems.includes("") ? "" : problems.join(", ");
 }`
 
-// telling opens a story and plays a beat to its end. Unless without is 0, it plays again without that record.
+// telling opens a story and plays a beat to its end. If without is a record's number, it then plays without the record.
 const telling = `async (id, beat, without, to) => {
 	const { stage, player } = listwatch;
 	const { scenarios } = stage;

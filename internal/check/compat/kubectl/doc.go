@@ -1,6 +1,6 @@
 // Package kubectl plays sessions of the real, unmodified kubectl against the running program. A session is a file in
-// testdata that reads like a terminal. [TestSessions] plays it, and compares each output with the file's. Before that,
-// the test replaces values that differ from run to run, such as ages, uids and resource versions, by a word.
+// testdata that reads like a terminal. [TestSessions] plays it, and compares each output with the file's. Before it
+// compares, the test replaces values that differ from run to run, such as ages, uids and resource versions, by a word.
 //
 // Run with -update to write kubectl's current outputs, and read the difference before committing it.
 //

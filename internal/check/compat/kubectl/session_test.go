@@ -127,7 +127,7 @@ type watch struct {
 //
 //	viz FLAGS                    start the program
 //	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N" only the first lines count
-//	set NAME kubectl ARGS        from now on the output replaces $NAME in commands and files; NOW is the time
+//	set NAME [kubectl ARGS]      from now on, $NAME in commands and files is the output or, without kubectl, the time
 //	watch W kubectl ARGS         start, and wait until the server has accepted a watch
 //	until W TEXT                 wait for a line with TEXT; W's output up to that line
 //	stop W                       end W; the rest of W's output

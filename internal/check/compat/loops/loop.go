@@ -25,7 +25,7 @@ type Look struct {
 	Body int // index into Bodies
 }
 
-// SVG returns a picture that repeats a play every six seconds. Without motion, the picture shows the play's end.
+// SVG returns a picture that repeats a play every six seconds, or shows its end to a viewer who prefers less motion.
 func SVG(title string, play *Play) string {
 	var order []Look
 	places := map[Look][]string{} // by frame; "": not drawn
@@ -87,7 +87,7 @@ func (m *movie) moving(places []string, body string) string {
 	return body
 }
 
-// animation returns the class that animates an item by the keyframes in stops, and adds its rules if it is new.
+// animation returns the class that animates an item by the keyframes in stops. For a new class, it adds the rules.
 func (m *movie) animation(timing, stops string) string {
 	k, known := m.names[stops]
 	if !known {

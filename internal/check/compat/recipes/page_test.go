@@ -168,7 +168,7 @@ func TestEveryDocumentedCommandDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
-// run types the block's commands, unless another test or another system runs them, or only a full run.
+// run runs the block's commands, unless they are for another test, for another system, or for a full run only.
 func (b *block) run(t *testing.T, p *page, x *terminal) {
 	for _, word := range b.words {
 		switch {

@@ -78,7 +78,7 @@ func TestEveryRecipeStopsWhereItSays(t *testing.T) {
 	}
 }
 
-// signsOfHarm lists the points that a program reports only if a stop has harmed it.
+// signsOfHarm lists the points that a program reports after its start only if a stop has harmed it.
 var signsOfHarm = []string{"WatcherForced", "ReflectorListed", "ReflectorBackoff", "ReflectorWatchEnded", "StreamEnded",
 	"WatchChanError", "CacherNotReady"}
 

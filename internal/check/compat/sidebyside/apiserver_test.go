@@ -83,7 +83,7 @@ func (s *apiServer) writeLocked(word string) {
 	}
 }
 
-// cut ends all watches with lastWord, and applies words while none is open. With compact, watches miss these changes.
+// cut ends all watches with lastWord, and applies words while none is open. With compact, older versions get a 410.
 func (s *apiServer) cut(compact bool, lastWord *metav1.Status, words []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

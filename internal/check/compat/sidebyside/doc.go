@@ -6,8 +6,8 @@
 // bookmarks, status codes and reasons, and the versions at which watches can start. Comments at the comparisons name
 // the intended differences. Tests also compare keys, the Accept header, and metrics' names and labels.
 //
-// Our informer and client-go's follow the same server through the same story. Their requests, calls to handlers and
-// stores must be the same. normalize lists the intended differences.
+// Our informer and client-go's follow the same server through the same story. Their requests, handler calls and stores
+// must be the same. normalize lists the intended differences.
 //
 // The benchmarks measure both sides in the same run; benchstat -col /side prints them next to each other. Everything is
 // in test files: no package imports this one.

@@ -99,7 +99,7 @@ func describeToken(token, key string) string {
 	return fmt.Sprintf("at %d from %q", rv, from)
 }
 
-// askBoth sends all lists to both sides at once, because some lists wait three seconds for a version that never comes.
+// askBoth compares all lists of both sides. They run at once, because some wait three seconds for a version in vain.
 func askBoth(t *testing.T, queries map[string]query, one, other side) {
 	t.Helper()
 	var mu sync.Mutex // guards wrong and pages

@@ -18,7 +18,7 @@ import (
 // patience limits the wait for an expected event.
 const patience = 30 * time.Second
 
-// supportsEverything replaces upstream's check of etcd's features. Some tests have no etcd.
+// supportsEverything replaces upstream's check of etcd's features, because some tests have no etcd.
 type supportsEverything struct {
 	realfeature.FeatureSupportChecker
 }
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	// The real code logs messages about watchers that connect and disconnect.
+	// The real code would log messages about watchers that connect and disconnect.
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	// This goroutine of upstream's outlives a read that waits for a version, by up to three seconds.
 	waiting := "k8s.io/apiserver/pkg/storage/cacher.(*watchCache).waitUntilFreshLocked.func2"

@@ -116,8 +116,8 @@ func (s *stage) until(what string, is func() bool) {
 	})
 }
 
-// play writes n changes, and moves the clock by every before each. It waits until both caches have a change before it
-// writes the next one, so that events have the same age in both.
+// play writes n changes. Before each, it moves the clock by the interval every. It waits until both caches have a
+// change before it writes the next one, so that events have the same age in both.
 func (s *stage) play(n int, every time.Duration) {
 	s.t.Helper()
 	var tails [2]*stream

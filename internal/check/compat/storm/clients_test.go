@@ -27,7 +27,7 @@ import (
 
 const (
 	nWriters    = 8
-	nObjects    = 24 // objects that exist at the same time
+	nObjects    = 24 // slots for objects; a slot has one object at most
 	writerPause = 8 * time.Millisecond
 	longestLife = 40 // writes, or slightly more
 
@@ -88,7 +88,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// turn reads the object in a slot and then changes, deletes or creates one. It returns false if a request failed.
+// turn reads a slot's object and changes or deletes it, or fills a free slot of w. It returns false if a request fails.
 func (w *writer) turn(ctx context.Context, slot int) bool {
 	a, known := w.ledger.at(slot)
 	own := slot%nWriters == w.id
@@ -130,7 +130,7 @@ func (w *writer) create(ctx context.Context, slot int) bool {
 	return true
 }
 
-// find reads an object, by a list or by a get. It returns an object without a version if there is none.
+// find reads an object, by a list or by a get. If there is no such object, it returns a ConfigMap without a version.
 func (w *writer) find(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	if w.random.IntN(2) == 0 {
 		now, err := w.api.Get(ctx, name, metav1.GetOptions{})
@@ -152,7 +152,7 @@ type watcher struct {
 	// Set before run, never changed.
 	*view
 	lister typed.ConfigMapInterface
-	// stream has no time limit. The server, a fault, or the end of the storm ends a watch.
+	// stream has no time limit. The server, a fault, the watcher or the end of the storm ends a watch.
 	stream typed.ConfigMapInterface
 	slow   time.Duration // delay for each event
 	cuts   bool          // whether the watcher may leave in the middle of a stream

@@ -30,9 +30,9 @@ type object struct {
 	rv   uint64 // the version; in a DELETED event, the deletion's version
 }
 
-// view is the state that one raw watch has received. It checks every event against all earlier events: an object's next
-// version has the next counter, and only a list may skip counters. The judge trusts only the client's events. It does
-// not trust the log, which leaves out quiet watchers.
+// view is the state that one raw watch has received. It checks every event against all earlier events: an update raises
+// the counter by one, a deletion keeps it, and only a list may skip counters. The judge trusts only the client's
+// events. It does not trust the log, which leaves out quiet watchers.
 type view struct {
 	// Set by newView, never changed.
 	who    string

@@ -1,5 +1,5 @@
-// Command mirror is the last step of the path: a controller on plain client-go that runs against any API server. It
-// gives each pod the labels in the data of its namespace's config map "labels".
+// Command mirror is the last step of the path in docs/LABS.md: a controller on plain client-go that runs against any
+// API server. It gives each pod the labels in the data of its namespace's config map "labels".
 package main
 
 import (
