@@ -72,8 +72,8 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	}
 }
 
-// TestAShelfWithRoomIsNamed checks that the page requests the names of a store's objects only while the picture has
-// room for them.
+// TestAShelfWithRoomIsNamed checks that UI.Run has a store report its objects only while the picture has room for
+// them.
 func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()

@@ -55,7 +55,7 @@ func newPages(fsys, documents fs.FS, stories []scenario.Story) pages {
 	return sync.OnceValues(func() (map[string]templ.Component, error) { return views(fsys, documents, stories) })
 }
 
-// views typesets the chapters of fsys and the documents, and makes the search index of both and of the stories.
+// views returns the pages by path: of the chapters in fsys, the documents and the stories, and the search index of all.
 func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Component, error) {
 	b, err := text.New(fsys, documents)
 	if err != nil {

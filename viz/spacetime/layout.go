@@ -1,5 +1,5 @@
-// Package spacetime is the room of the second view of the same records: a line for each goroutine, an arrow for each
-// hand-over, time from left to right. handovers.js finds the arrows.
+// Package spacetime draws the stage's records in a second view: a line for each goroutine, an arrow for each hand-over,
+// and time from left to right. handovers.js finds the arrows.
 package spacetime
 
 import "listwatch/viz/stage"

@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// TestAStoryTellsItselfWithinAMinuteAndAHalf also requires twenty seconds, and half a second for each part of a beat.
+// TestAStoryTellsItselfWithinAMinuteAndAHalf also requires at least 20 s, and for each part of a beat at least 0.5 s.
 func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 	t.Parallel()
 	for i := range scenario.All {
