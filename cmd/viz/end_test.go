@@ -39,8 +39,8 @@ func (p *program) endsWell(t *testing.T) {
 	assert.Equal(t, exitOK, p.end(t), "status; stderr %q", p.stderr)
 }
 
-// TestTheProgramEndsWhateverDoesNot has a handler compute forever, or a goroutine beside the machine wait forever. It
-// moves the program's clock by 2.5 seconds.
+// TestTheProgramEndsWhateverDoesNot has a handler compute forever, or a goroutine beside the machine wait forever. The
+// program must end after 2.5 seconds on its clock, with a readable recording and without temporary files.
 func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	for name, want := range map[string]string{
 		"a handler computes": "front.request",

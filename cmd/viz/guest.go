@@ -26,7 +26,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// guests runs our client half on a foreign server, in a visit for each choice of resources, and passes requests to it.
+// guests runs our client half on a foreign server, in a visit for each choice of resources, and serves its page.
 type guests struct {
 	// Set by serveGuest, never changed.
 	options  *options

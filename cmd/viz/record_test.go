@@ -78,7 +78,7 @@ func TestARecordingThatFailsAtTheEndEndsTheProgramWithThat(t *testing.T) {
 	assert.True(t, errors.Is(err, syscall.ENOSPC), "got %v", err)
 }
 
-// readRecording reads the file that -record has written.
+// readRecording reads a file that -record or -flight has written.
 func readRecording(t *testing.T, file string) (recording.Header, []probe.Record) {
 	t.Helper()
 	rec := require.Value(recording.Open(t.Context(), file))(t)
@@ -201,7 +201,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	}
 }
 
-// contents returns a folder's contents as text: names, targets of links, modes, and contents of files.
+// contents returns a folder's contents as text: names, types, targets of links, and contents of files.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	entries := require.Value(os.ReadDir(dir))(t)
