@@ -111,7 +111,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// look sets the queue lengths of a subject if the log lacks moments of it. It drops the tokens: they may have left.
+// look sets the lengths of a subject's queues, and drops their tokens, which may have left while the lane was quiet.
 func (sub *Subject) look(info *Point, r *probe.Record) {
 	sub.Fill = 0
 	for i, name := range info.Args.List() {
@@ -300,7 +300,7 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Token: tokenOf(r), Seq: r.Seq}), MaxRows)
 }
 
-// keepArgs keeps the record's args by name, except the lengths of queues.
+// keepArgs keeps the record's args by name, except those about a queue.
 func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Look && r.Subject != "" {
 		return

@@ -178,7 +178,7 @@ func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 }
 
 // quietLog returns a log in which one lane of pods is loud. told returns the subjects and points of the records since
-// its last call, with the numbers in those of a Look.
+// its last call, and the first two numbers and the levels of each Look.
 func quietLog() (log *Log, told func() string) {
 	log = NewLog(clock.RealClock{}, 1<<16)
 	log.LimitLoud(1, func(agent string) bool { return strings.HasPrefix(agent, "kubectl/") })

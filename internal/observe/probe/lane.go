@@ -20,8 +20,8 @@ type Lengths func() (input, result, capacity int)
 
 // lane is one of many subjects that are alike, such as a watcher. The log has every moment of a loud lane. It leaves
 // out the routine moments of a quiet lane: with a thousand watchers, one event would make up to six thousand records,
-// more than a viewer can follow. It always has the other moments: beginning and end, waits with their ends, anomalies.
-// One record has the levels of all quiet lanes of a resource.
+// more than a viewer can follow. It always has the other moments: beginning and end, waits for room with their ends,
+// and anomalies. One record has the levels of all quiet lanes of a resource.
 //
 //	loud    … InputSent  InputReceived  ResultSent
 //	quiet   … ResultBlocked  ResultSent               a wait, and its end

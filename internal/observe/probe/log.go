@@ -126,8 +126,8 @@ func (l *Log) next(t time.Duration) (r *Record, seq uint64, at time.Duration) {
 	return r, seq, at
 }
 
-// await returns when the record seq is complete in its place. The goroutine that writes the record holds no lock of the
-// log, and waits at most for the previous record in the same place.
+// await returns when the record seq is complete in its place. The goroutine that writes the record does not hold the
+// log's mutex, and waits at most for the previous record in the same place.
 func await(r *Record, seq uint64) {
 	for atomic.LoadUint64(&r.Seq) != seq {
 		runtime.Gosched()

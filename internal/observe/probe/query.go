@@ -6,8 +6,8 @@ import (
 )
 
 // Query selects records: those that match every field that it sets. The zero Query selects every record. Resource,
-// subject, type and fields are patterns: alternatives separated by bars, in which * matches any text. The page has the
-// same function (viz/log/query.js).
+// subject, type and fields are patterns: alternatives separated by bars, in which * matches any text. The page
+// implements the same queries (viz/log/query.js).
 type Query struct {
 	Points   []Point `json:"points,omitempty"` // any of these points
 	Station  Station `json:"station,omitempty"`

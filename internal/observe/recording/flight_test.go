@@ -29,7 +29,7 @@ type flown struct {
 	dir   string
 	lines []string
 
-	mu   sync.Mutex // guards the fields below: the test folds while the recorder gets a keyframe
+	mu   sync.Mutex // guards fold and kept: the test folds while the recorder gets a keyframe
 	fold *fold.State
 	kept *fold.Keyframes
 

@@ -15,9 +15,9 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// These tests run the rules on one correct story. A pod is created, changed and deleted, and a bookmark follows. w1
-// watches from the state on, and w2 from version 5. w1 is served over HTTP, and an informer calls a handler. Each of
-// the faults changes the story at one place, and only the rule that the fault breaks must notice it.
+// These tests run the rules on one correct story. A pod is created, changed and deleted; a bookmark follows, and the
+// pod is created again. w1 first gets the state at version 5, and w2 only later events. w1 is served over HTTP, and an
+// informer calls a handler. Each fault changes the story at one place, and only the rule that it breaks must notice it.
 
 const pods, a, b = "/registry/pods/", "/registry/pods/default/a", "/registry/pods/default/b"
 

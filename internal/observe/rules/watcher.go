@@ -72,7 +72,7 @@ func (e *eventTypes) check(r *probe.Record) string {
 	return ""
 }
 
-// maxUnread is the maximum number of a watcher's events that the rule remembers until the server reports their receipt.
+// maxUnread is the maximum number of a watcher's events that rule 6 remembers until the server reports their receipt.
 // Above this number the rule stops following the watcher, whose server probably reports nothing.
 const maxUnread = 1 << 12
 

@@ -109,7 +109,7 @@ const (
 	numbersVersion = 9 // the version of the first pod's binding
 )
 
-// numbersPoints are the table's moments of one change, in the path's order: the cache's reflector before its ring.
+// numbersPoints are the table's moments of one change, in path order; numbersOrder places the cache's own reflector.
 var numbersPoints = []probe.Point{probe.TxnCommitted, probe.RingAppend, probe.DispatchStarted, probe.ReflectorReceived,
 	probe.IndexerUpdated}
 
