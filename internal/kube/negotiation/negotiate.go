@@ -174,7 +174,7 @@ func Input(r *http.Request) (runtime.SerializerInfo, error) {
 	return runtime.SerializerInfo{}, NewUnsupportedMediaType(names)
 }
 
-// NewNotAcceptable returns a 406 that lists have: the client accepts none of these types.
+// NewNotAcceptable returns a 406 for a client that accepts none of the types in have. The message lists them.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewNotAcceptableError
 func NewNotAcceptable(have []string) error {
@@ -182,7 +182,7 @@ func NewNotAcceptable(have []string) error {
 		strings.Join(have, ", "))
 }
 
-// NewUnsupportedMediaType returns a 415 that lists have: the body has none of these types.
+// NewUnsupportedMediaType returns a 415 for a body with none of the types in have. The message lists them.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/errors.go: NewUnsupportedMediaTypeError
 func NewUnsupportedMediaType(have []string) error {

@@ -122,7 +122,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }
 
-// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers writes a list element without its key: validation accepts it.
+// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers writes a list element without its key, as validation allows.
 func TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/serviceaccounts"

@@ -77,7 +77,7 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 }
 
 // Update records in obj's managed fields, under the client's name, the differences from live. If the library fails, as
-// it does for a list element without its key, or the objects are too large, obj gets the managed fields of live.
+// it does for a list element without its key, or an object is too large, obj gets the managed fields of live.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
 // Differs: upstream logs such an error, with [SHOULD NOT HAPPEN], and has no limit.
@@ -91,14 +91,14 @@ func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string
 	return scheme.ClearKind(obj)
 }
 
-// maxNotedFields is the maximum number of fields and elements of an object with managed fields. Recording a write takes
-// quadratic time.
+// maxNotedFields is the maximum number of fields and elements of an object whose writes are recorded, because recording
+// one takes quadratic time.
 const maxNotedFields = 20000
 
 var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+
 	"noted is %d", maxNotedFields)
 
-// hasTooManyFields counts the fields of large objects only: an element takes at least two bytes of protobuf.
+// hasTooManyFields counts only the fields of large objects, because an element takes at least two bytes of protobuf.
 func hasTooManyFields(obj runtime.Object) bool {
 	sized, ok := obj.(interface{ Size() int })
 	return ok && sized.Size() > 2*maxNotedFields && countFields(reflect.ValueOf(obj)) > maxNotedFields

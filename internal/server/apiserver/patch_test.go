@@ -188,8 +188,8 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	}
 }
 
-// Merging the fields of an apply into managedFields takes quadratic time. The scope in this test has no field manager,
-// so the apply gets a 415 if it gets that far.
+// Merging the fields of an apply into managedFields takes quadratic time. The first scope has no field manager, so its
+// applies would get a 415 if the server did not count their fields first.
 func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
 	for i := range keys {

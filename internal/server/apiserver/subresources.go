@@ -216,8 +216,8 @@ func (l podLog) Describe() *registry.Resource { return l.pods.Describe() }
 
 func (podLog) New() runtime.Object { return &corev1.Pod{} }
 
-// installLog adds the route of pods' logs. A log is text instead of an object, and the response may take as long as the
-// pod lives.
+// installLog adds the route of pods' logs, with a handler of its own: a log is text instead of an object, and the
+// response may take as long as the pod lives.
 func installLog(server *handlers.Server, s *handlers.Scope) {
 	storage, ok := s.Storage.(podLog)
 	if !ok {

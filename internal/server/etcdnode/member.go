@@ -242,7 +242,7 @@ func (s State) String() string {
 }
 
 // keepAlive is the silence after which the client pings a connection, and the further silence after which the
-// connection counts as lost. gRPC allows no shorter time.
+// connection counts as lost. gRPC allows no shorter time before a ping.
 const keepAlive = 10 * time.Second
 
 // TLSFiles are the files for an etcd with TLS, which may also require a client's certificate and key; empty: no TLS.

@@ -75,8 +75,7 @@ type File struct {
 
 // New renders the chapters of fsys, in the layout of [chapters.FS], the documents of docs, and the documents that it
 // generates from both. docs may be nil. After an error in a page (an unknown symbol, a dead link) the rest is still
-// readable: the page shows a gap at that place, and [Book.Problems] lists the error. New returns an error only for
-// sources that it cannot read at all.
+// readable, and [Book.Problems] lists the error. New returns an error only for sources that it cannot read at all.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {
