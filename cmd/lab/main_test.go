@@ -24,7 +24,7 @@ func call(t *testing.T, from string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// typed returns the commands in the n blocks of a page of docs/ that name the test, without comments.
+// typed returns the commands, without comments, in the n blocks that name the test on a page of docs/.
 func typed(t *testing.T, n int, page string) [][]string {
 	t.Helper()
 	text := require.Value(os.ReadFile(filepath.Join(repository, "docs", page)))(t)

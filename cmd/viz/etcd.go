@@ -93,7 +93,7 @@ func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *ma
 	}
 }
 
-// etcdTold is the state of etcd that the log has last recorded.
+// etcdTold reports changes of etcd's state. It keeps the state that it has reported last.
 type etcdTold struct {
 	probe   *probe.Probe
 	say     func(line string)

@@ -26,7 +26,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// guests runs our client half on a foreign server, in a visit for each choice of resources, and serves its page.
+// guests runs our client half on a foreign server, in one visit after the other: each choice of resources begins one.
 type guests struct {
 	// Set by serveGuest, never changed.
 	options  *options

@@ -133,7 +133,7 @@ func writeText(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// metrics counts requests under upstream's names.
+// metrics measures requests and watches, under upstream's names.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 // Differs: the gauge of requests in flight has the present number; upstream's has the maximum of the last second.
@@ -250,8 +250,8 @@ var upstreamVerbs = map[string]string{
 	"delete": "DELETE", "deletecollection": "DELETECOLLECTION", "connect": "CONNECT",
 }
 
-// watchMetrics counts the frames of one watch. It has looked the series up once, because a look-up by labels for each
-// event would be slow.
+// watchMetrics counts the frames of one watch. It holds the watch's series, because a look-up by labels for each event
+// would be slow.
 type watchMetrics struct {
 	events   prometheus.Counter
 	sizes    prometheus.Observer

@@ -159,8 +159,8 @@ type objectConverter struct {
 
 func (c objectConverter) Default(obj runtime.Object) { c.setDefault(obj) }
 
-// fieldTypes has the type of each field of each kind: a struct, a map, a list whose items have keys, or a single value.
-// The type determines which managers may share a field. internal/check/compat/kubectl writes the file from client-go's
+// fieldTypes has the type of each field of each kind, such as a struct, a map, or a list whose items have keys. The
+// type determines which managers may share a field. internal/check/compat/kubectl writes the file from client-go's
 // types for apply configurations. Reading it as gob takes a millisecond; client-go's YAML takes a browser 0.3 s.
 //
 //go:embed field_types.gob.gz

@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// verbs has the method and the Content-Types of bodies for each verb.
+// verbs has, for each verb of a subresource, the method and the Content-Types of its bodies.
 var verbs = map[string]struct {
 	method       string
 	contentTypes []string

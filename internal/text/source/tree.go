@@ -26,7 +26,7 @@ type Tree struct {
 	fset     *token.FileSet
 }
 
-// Package holds the files of one folder that share a package clause: an external test package is a Package of its own.
+// Package holds the files of one folder with one package clause, so an external test package is a Package of its own.
 type Package struct {
 	Dir   string // the slash path from the root of the tree, such as "06-cacher"; "." for the root
 	Name  string // the name in the package clause
