@@ -1,5 +1,5 @@
-// The Worker of a machine in a tab, loaded after Go's wasm_exec.js. Its first messages are the machine, as pieces of
-// gzip that the Worker compiles as they arrive, and null after the last. Go receives all later messages (main.go).
+// The Worker of a machine in a tab, loaded after Go's wasm_exec.js. It first receives the machine, in pieces of
+// gzip that it compiles as they arrive, and null after the last piece. Go receives all later messages (main.go).
 (async () => {
   const died = (reason) => postMessage({ id: 0, kind: "died", reason: String(reason) });
   const pieces = new ReadableStream({

@@ -1,5 +1,5 @@
-// The book beside the stage: the reader's place in the text selects the moment that the mini-stage shows. In a narrow
-// window, the mini-stage is above the text, and only clicks select.
+// The mini-stage of a chapter. In a wide window, it is beside the text, and the reader's place in the text, or a click,
+// selects the moment that it shows. In a narrow window, it is above the text, and only clicks select.
 
 import { $, make, part, parts, put, say, when } from "../dom/dom.js";
 
@@ -23,7 +23,7 @@ class MiniStage {
     this.step = -1;
     this.held = 0; // the time from which scrolling overrides a button again
     /** @type {Element | null | undefined} */
-    this.named = undefined; // the words that name a part of the stage, under the pointer or with the focus
+    this.named = undefined; // the words under the pointer, or with the focus, that name a part of the stage
     this.bind();
     part(mini, ".hands").hidden = false;
     // in a narrow window, the key step represents all the steps
@@ -57,7 +57,7 @@ class MiniStage {
     this.tell();
   }
 
-  // tell writes the moment into the frame's address (figure.js): a page opened from disk may not call into a frame.
+  // tell writes the moment and the named part into the frame's address, because a page from disk may not call into one.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];

@@ -1,4 +1,4 @@
-// Console: a raw HTTP request over a separate connection, and the answer as it arrives. A knob can stop its reading.
+// Console: a raw HTTP request over a separate connection, and the answer as it arrives. A knob can stop the reading.
 
 import { $, make, part, put, say, when } from "../dom/dom.js";
 import { ask, lines, refusal } from "../lib/api.js";

@@ -18,7 +18,7 @@ export function inks(...names) {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// newSheet returns the sheet of a canvas. fit adopts the screen's resolution; show copies the sheet, then clears it.
+// newSheet returns the sheet of a canvas. fit adopts the canvas's size on screen. show copies the sheet, and clears it.
 /** @param {HTMLCanvasElement} canvas */
 export function newSheet(canvas) {
   const [shown, ctx] = [context(canvas), context(new OffscreenCanvas(1, 1))];

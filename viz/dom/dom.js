@@ -85,7 +85,7 @@ export const elementOf = (text) => /** @type {HTMLElement} */ (
   new DOMParser().parseFromString(text, "text/html").body.firstElementChild
 );
 
-// pool gives parent the wanted number of children, at most 4096. make returns new ones; without make, it only removes.
+// pool gives parent the wanted number of children, at most 4096. make returns new ones. Without it, pool only removes.
 /** @param {Element} parent @param {number} wanted @param {(n: number) => Element} [make] */
 export function pool(parent, wanted, make) {
   const n = Math.min(Math.max(0, Math.trunc(wanted) || 0), 4096);
@@ -118,7 +118,7 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function to call in each frame: it calls act every period ms, one at a time, and drops act's errors.
+// asking returns a function for each frame. It runs act at most every period ms, one at a time, and drops errors.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

@@ -75,7 +75,7 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A click on data-seq seeks the record; one on data-copy copies its value or else the text of the element before.
+    // A click seeks the record of data-seq, copies data-copy or else the text before it, and opens or closes a panel.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));

@@ -75,7 +75,7 @@ const running = () => on.source !== null; // whether a program is on stage
 const drawn = () => !frames.dirty; // whether the screen shows the state at the cursor
 /** @param {{ resource?: string }} r */
 const here = (r) => (r.resource ?? "") === on.resource || (r.resource ?? "") === "";
-// called returns the stage's name for a record's subject; says returns the record's sentence.
+// called returns the stage's name for a record's subject. says returns the record's sentence, with that name.
 /** @param {{ resource?: string, subject?: string }} r */
 const called = (r) => {
   const name = player.tape.called(r);

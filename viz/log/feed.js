@@ -44,7 +44,7 @@ export class Feed {
     this.read();
   }
 
-  // read resumes the stream or, at first and after a refusal, begins with a list. If the stream breaks, it runs again.
+  // read resumes the stream or, at first and after a refusal, begins with a list. It runs again if the stream breaks.
   async read() {
     this.end();
     const mine = (this.source = new AbortController());

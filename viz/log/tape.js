@@ -27,7 +27,7 @@ const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the minimum number of records between two pictures, unless one is always kept
 
-// A Tape begins empty. Without a source, put brings every record. With one, a tape keeps at most `spare` records more.
+// A Tape begins empty. Without a source, put brings all records. A tape keeps at most `spare` more than its source.
 export class Tape {
   /** @param {Fold} fold @param {Source | null} source */
   constructor(fold, source) {

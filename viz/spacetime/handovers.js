@@ -1,7 +1,7 @@
-// Handovers: the line of each record in a part of the log, and what passes between the lines. By the fold's counts, the
-// k-th item put into one of our queues is the k-th taken out. Where no queue connects two lines, the same change is
-// reported again at the other end. Items put in before that part, or taken out after it, are left out. A receiver may
-// write its record before the sender writes one.
+// Handovers: the line of each record in a part of the log, and what passes between the lines. The fold counts the
+// items of each queue, and the k-th put in is the k-th taken out. Where no queue connects two lines, the same change is
+// reported again at the other end. Only what is given and taken within the part is drawn. A receiver may write its
+// record before the sender writes one.
 
 import { squeeze } from "../lib/texts.js";
 import { namesOf, objectKey } from "../log/fold.js";

@@ -1,4 +1,4 @@
-// The crowd: from the sixth watcher on, a dot for each client, which fills its cell as far as the client's fuller
+// The crowd: with more than five watchers, a dot for each client, which fills its cell as far as the client's fuller
 // channel is filled. A mark shows that the client got the dispatcher's last change. If a watcher does not report every
 // event, the page derives this from the dispatcher's record and the watcher's selectors.
 

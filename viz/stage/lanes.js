@@ -95,7 +95,7 @@ export function showWatchers(scene, res) {
   showCrowd(scene, res);
 }
 
-// unread returns the number of versions that the server has written to a watcher's client, but the client has not read.
+// unread returns by how many versions a watcher's client is behind the last one that the server has written to it.
 // It is 0 for clients of other programs, which do not report what they read.
 /** @param {fold.Resource} res @param {fold.Subject} watcher */
 function unread({ subjects }, watcher) {

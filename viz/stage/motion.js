@@ -59,8 +59,8 @@ export class Motion {
     this.stale = true;
     this.drawnAt = 0;
     this.clock = 0; // the time of the previous frame
-    this.stood = false; // whether time was stopped in that frame; since is when that last changed
-    this.since = 0;
+    this.stood = false; // whether time was stopped in that frame
+    this.since = 0; // when time last stopped or went on
     new ResizeObserver(() => this.restyle()).observe(canvas);
     this.restyle();
   }
@@ -87,7 +87,7 @@ export class Motion {
     this.stale = true;
   }
 
-  // records notes folded records of a stream; res is the state after them. The viewer's own change still goes by hops.
+  // records draws, out of swept records, anomalies, followed ones and, by hops, the viewer's. res is the state after them.
   /** @param {probe.Record[]} list @param {number} now @param {Pick<State, "own" | "stream">} state
    *  @param {fold.Resource} [res] */
   records(list, now, { own, stream }, res) {
@@ -258,7 +258,7 @@ export class Motion {
     const { watchers, listeners } = scene.places;
     const laneOf = (/** @type {string} */ id) => watchers.lanes.get(id) ?? listeners.lanes.get(id);
     const hero = scene.plain && all.find((m) => !((laneOf(m.owner)?.index ?? 0) > 0));
-    // A token that has left the channel result has no name: a name would cover the flag of a story's client.
+    // In the lane of a story's client, a token that has left the channel result is bare: a name would cover the flag.
     const flagged = (/** @type {Move} */ m) => !stood && m.point === "ResultReceived"
       && scene.story?.members.some(({ subject }) => subject === m.owner);
     return (/** @type {Move} */ m) => split(m) || flagged(m) || (scene.plain && m !== hero);

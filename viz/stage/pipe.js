@@ -106,7 +106,7 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe shows a queue's numbers and, if drawn, its tokens, the oldest at the exit. expected is its first capacity.
+// showPipe shows a queue's length and, if drawn, tokens, oldest at the exit. expected is an unused queue's capacity.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]

@@ -112,7 +112,7 @@ export class Planner {
 
   // ---- called by routes.js
 
-  // go adds a copy's way. The first point counts only for a copy that comes from no station. Unless fresh, go ignores
+  // go adds a copy's way. A copy at rest at a station sets out there, not at the first point. Unless fresh, go ignores
   // a way to a point before the one that the copy has reached: the two sides of a channel may report in either order.
   /** @param {string} copy @param {Point[]} path @param {Look} [look] */
   go(copy, path, look = {}) {

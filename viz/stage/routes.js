@@ -73,7 +73,7 @@ export class Router {
     return hidden ? null : [lane.at[0] + x, lane.at[1] + y];
   }
 
-  // cell returns the spot of a queue's n-th token, inlet and outlet its ends; for a lane's queue, relative to the lane.
+  // cell returns the spot of a queue's n-th token, by default of the next to enter. It is relative to the lane, if any.
   /** @param {probe.Record} r @param {Pipe} name @param {number} [n] */
   cell(r, name, n) {
     const { len = 0, cap = 0 } = this.plan.queueOf(r, name) ?? {};
@@ -88,11 +88,11 @@ export class Router {
   }
 
   /** @param {Pipe} name */
-  inlet(name) { return this.end(name, leftward.has(name)); }
+  inlet(name) { return this.end(name, leftward.has(name)); } // where tokens enter
   /** @param {Pipe} name */
-  outlet(name) { return this.end(name, !leftward.has(name)); }
+  outlet(name) { return this.end(name, !leftward.has(name)); } // where tokens leave
 
-  // sent moves a copy into a queue of a lane; taken moves it out.
+  // sent moves a copy into a queue of a drawn lane. taken moves a copy out of one.
   /**
    * @param {Kind} kind @param {probe.Record} r @param {Pipe} name @param {Maybe[]} from
    * @param {Look & { copy?: string }} [look]
@@ -235,7 +235,7 @@ export const routes = {
     if (r.args?.[0] === 410) s.slideOff(r);
     s.plan.end(ask(r));
   },
-  // The writer may report a change long after etcd's watch has delivered it, and the change has then left etcd.
+  // The writer may report a change after etcd's watch delivered it. If the ring has the change, no token goes to etcd.
   TxnCommitted(s, r) {
     const takes = s.asked(r)?.copy;
     if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), s.toEtcd, { takes });
@@ -272,7 +272,7 @@ export const routes = {
   RingAppend(s, r) {
     const capacity = r.args?.[2] ?? 0;
     const slot = ringSpot(s.g.ring, { capacity: r.args?.[2] ?? 1 }, (r.args?.[1] ?? 1) - 1);
-    // the cell shows its version
+    // a cell of a small ring shows its version, so the token stops beside the cell
     const beside = capacity <= 32 ? /** @type {Point} */ ([...slot, "straight"]) : null;
     const near = [s.a["server-reflector"], s.turns["ring-in"], s.turns["ring-near"]];
     s.go(copy(r), [...near, ...s.rim(s.ringDoor, slot), beside]);

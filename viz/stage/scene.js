@@ -95,7 +95,7 @@ export class Scene {
     return was !== this.layout.tall;
   }
 
-  // relaid calls changed when the window's width changes the layout; relay acts as if the width had changed.
+  // relaid calls changed when the window's width changes the layout. relay acts as if the width had changed.
   /** @param {() => void} changed */
   relaid(changed) { when(this.asked, "change", () => this.lay() && changed()); }
   relay() { this.asked.dispatchEvent(new Event("change")); }

@@ -55,8 +55,8 @@ export class SentenceBar {
       .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw turns to the record beside the token, or to another change that moves. It turns to any other record only after
-  // the viewer has had time to read the sentence.
+  // draw turns to the record of the sentence beside the token, or to another change that moves. It turns to any other
+  // record only after the viewer has had time to read.
   /** @param {number} now */
   draw(now) {
     this.speak(now);

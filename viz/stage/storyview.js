@@ -385,7 +385,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   const ids = [who.replace(/^listwatch-/, ""), name, `informer-${name}`];
   const client = ids.find((id) => reflects(res.subjects[id]));
   const reflector = client === undefined ? undefined : res.subjects[client];
-  // A resumed watch names the version that its client has. Events sent before it may be lost.
+  // A resumed watch names the version that its client has. It alone counts, because events sent before it may be lost.
   const tells = now?.resumes ? [now] : mine;
   const rv = [
     reflector?.rv, now ? "0" : listed,
@@ -404,7 +404,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   };
 }
 
-// isSent reports whether the last event sent may not have reached the reflector: it lags, stalls, or is disconnected.
+// isSent reports whether the client may lack the last event sent: it has no connection, is stalled or cut, or lags.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
   return Boolean(now?.said && (!now.wire || how

@@ -12,7 +12,7 @@ const fastest = (0.45 * stripe) / flowPeriod; // units a millisecond; faster str
 const second = 1000; // ms
 const apart = 100; // the minimum ms between two readings of the counters
 
-// once lists the points whose records all take one way; each lists those with a way for each subject.
+// once lists the points whose records all take one way. The list each has the points with a way for each subject.
 const once = /** @type {probe.PointName[]} */ (["TxnCommitted", "Etcd3IncomingSent", "Etcd3ResultSent", "RingAppend",
   "StoreUpdate", "IncomingSent", "IncomingReceived"]);
 const each = /** @type {probe.PointName[]} */ (["InputSent", "ResultSent", "FrameWritten", "FrameDecoded",

@@ -35,7 +35,7 @@ export class Waits {
 
   get frozen() { return this.stage.player.mode === "frozen"; }
 
-  // lasting leaves out waits shorter than grace, except while the picture is frozen.
+  // lasting returns the waits that have lasted for grace or, while the picture is frozen, all of them.
   /** @param {fold.Wait[]} waits */
   lasting(waits) {
     const now = performance.now();

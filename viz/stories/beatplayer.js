@@ -84,7 +84,7 @@ export class BeatPlayer {
     return current() ? found : null;
   }
 
-  // open turns to a beat, which begins after ms. Before a story is played, its first beat has no records.
+  // open turns to a beat, which begins after ms. Unless played, open fetches no records: the story's run has none yet.
   /** @param {number} i @param {number} [ms] @param {boolean} [played] */
   open(i, ms = Infinity, played = true) {
     return this.doing(async (current) => {

@@ -19,7 +19,7 @@ export class Follow {
   /** @returns {probe.Query} */
   get query() { return { resource: this.resource(), key: this.key, rv: this.rv }; }
 
-  // follows returns that query as parameters of a request, or "" if nothing is followed.
+  // follows returns the query as parameters of a request, or "" if nothing is followed.
   follows() { return this.has() ? `&${queryOf(parametersOf(this.query))}` : ""; }
 
   set(key = "", rv = "") {

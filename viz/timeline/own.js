@@ -78,7 +78,7 @@ export class Own {
   /** @param {probe.Record} r */
   demo(r) { return this.demos.has(objectKey(r.key ?? "")); }
 
-  // note files a commit by the viewer, the demo, or another to the viewer's object. asked gets a request's record.
+  // note files a commit if the viewer or the demo made it, or if it is to the viewer's object. asked finds its request.
   /** @param {probe.Record} r @param {(seq: number) => probe.Record | undefined} asked */
   note(r, asked) {
     const { who, queue, demos } = this;
@@ -149,7 +149,7 @@ export function yours(places, station, subject) {
 }
 
 // wayOf returns the ms that a change took to each station, in path order; the last one includes the work there. The two
-// sides of a hand-over may report in either order.
+// sides of a hand-over may report in either order, so no station's time is later than the next one's.
 /** @param {Change} own @param {probe.Station[]} order */
 export function wayOf({ came, t, ms }, order) {
   const way = [...came].sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));

@@ -121,7 +121,7 @@ export class Player {
 
   awaitRest() { this.await(this.tape.between(this.cursor + 1, this.head + 1)); }
 
-  // reached notes the newest record, and what has left the log. The oldest picture is later than the oldest record.
+  // reached notes the newest record. It counts on 90% of the log, because the oldest picture is after the oldest record.
   /** @param {{ seq: number, t: number }} newest */
   reached({ seq, t }) {
     if (seq > this.head) [this.head, this.headT] = [seq, t];
@@ -343,7 +343,7 @@ export class Player {
     }
   }
 
-  // hop folds the records up to the next told one, and begins that hop, or the pause after an untold change.
+  // hop folds the records before the next told one, and begins that one's hop. If an untold change begins, it pauses.
   /** @param {number} end */
   hop(end) {
     /** @type {probe.Record[]} */

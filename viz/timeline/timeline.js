@@ -85,7 +85,7 @@ export class Timeline {
     this.flags = this.flags.filter((each) => each.seq >= oldest).slice(-limits.flags);
   }
 
-  // skip takes a sum that replaces records, which the server has counted.
+  // skip takes a sum that replaces records. Their counts come with the server's next index.
   /** @param {{ state: fold.State }} sum */
   skip({ state }) {
     this.reached(state.t);
