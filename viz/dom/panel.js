@@ -1,4 +1,4 @@
-// Panels that the program renders. The page renews them while they are visible.
+// Panels that the program renders. The page renews the visible ones most often.
 
 import { text } from "../lib/api.js";
 import { $, asking, elementOf, mark, parts } from "./dom.js";

@@ -103,7 +103,7 @@ const planner = new Planner(scene, { infos, here, matches: follow.matches, write
 // the revision of the change that leaves etcd, which the watch may deliver before the writer reports it
 scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
-const pictured = () => player.state.resources[on.resource]; // the resource on stage
+const pictured = () => player.state.resources[on.resource]; // the picture of the resource on stage
 const stationOf = (/** @type {probe.Record} */ r) => infos.get(r.point).station;
 const own = new Own({
   ...limits, here, station: stationOf, yours: (r) => yours(scene.places, stationOf(r), r.subject ?? ""),
@@ -238,7 +238,7 @@ function turn(now, ms) {
   for (const part of parts) part.draw?.(now, ms);
 }
 
-// coming returns the loaded records after the cursor, and the resource at the cursor.
+// coming returns the loaded records soon after the cursor, and the picture of the resource on stage.
 /** @returns {[probe.Record[], fold.Resource | undefined]} */
 const coming = () => [player.tape.between(player.cursor + 1, player.cursor + soon), pictured()];
 

@@ -1,4 +1,4 @@
-// Visits: links to a moment, and recordings dropped onto the page.
+// Visits: links to a moment, and recordings, embedded or dropped onto the page.
 
 import { $, copied, make, put, when } from "../dom/dom.js";
 import { fileAt, program, queryOf, refusal, take } from "../lib/api.js";

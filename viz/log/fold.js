@@ -19,8 +19,8 @@ const maxQuoted = 4096; // characters of a text in a picture that the page did n
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 
-// Shapes of the parts of a state, for complete. A string names a kind of value (kinds). [shape, max] is a list of up to
-// max values, by default 4096. { each: shape } is a map. Any other shape lists the fields of an object.
+// Shapes of a state's parts, by which complete checks them. A string names a kind of value (kinds). [shape, max] is
+// a list of up to max values, by default 4096. { each: shape } is a map. Any other shape lists the fields of an object.
 const token = { type: "text", key: "text", rv: "version" };
 const last = { seq: "count", t: "count", point: "text", subject: "text", ...token, texts: { each: "text" } };
 const station = { count: "count", rv: "version", vars: { each: "number" }, last };

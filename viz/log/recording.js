@@ -26,8 +26,8 @@ export const maxResources = 512; // in the picture (internal/observe/fold/state.
 export const maxParts = 50_000; // subjects, stores and waits
 const together = 512; // records folded at once
 
-// readRecording reads a recording onto an empty tape, with occasional pictures. Its results include state, the picture
-// after the last record, and first, the number before the first record. The error names the fault in the file.
+// readRecording reads a recording onto an empty tape, with occasional pictures. In its result, state is the picture
+// after the last record, and first is the number before the first record. An error names the fault in the file.
 /** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
@@ -64,7 +64,7 @@ export class Reader {
   take({ table, pictured }, text) {
     const { records, state, fold: { infos } } = this;
     const r = recordOf(parse(text), records.at(-1), this.lines);
-    // The recording's table has the args in its own order. A record of an unknown point loses its args and texts.
+    // The args, in the order of the recording's table, get ours. A record of an unknown point loses its args and texts.
     const [info, names] = [infos.get(r.point), table?.[r.point]];
     if (!info) Object.assign(r, { point: "Unknown", texts: { name: bound(r.point) }, args: [] });
     else if (typeof names === "string" && names !== info.args.join(" ")) {

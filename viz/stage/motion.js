@@ -87,7 +87,7 @@ export class Motion {
     this.stale = true;
   }
 
-  // records draws, out of swept records, anomalies, followed ones and, by hops, the viewer's. res is the state after them.
+  // records draws, of swept records, anomalies, followed ones and, by hops, the viewer's. res is the state after them.
   /** @param {probe.Record[]} list @param {number} now @param {Pick<State, "own" | "stream">} state
    *  @param {fold.Resource} [res] */
   records(list, now, { own, stream }, res) {
@@ -272,7 +272,7 @@ export class Motion {
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     if (stream) this.flow.draw(now, this.brush, this.still.matches);
     for (const each of ways) each.paint();
-    // Texts cover ways: the ways are erased there.
+    // Ways are erased under texts.
     const meets = (/** @type {Box} */ place) => ways.some(({ box }) => meet(box, place));
     for (const [l, t, r, b] of ways.length > 0 && !stream ? this.scene.words(meets) : []) {
       if (meets([l, t, r, b])) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);

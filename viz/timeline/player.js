@@ -121,7 +121,7 @@ export class Player {
 
   awaitRest() { this.await(this.tape.between(this.cursor + 1, this.head + 1)); }
 
-  // reached notes the newest record. It counts on 90% of the log, because the oldest picture is after the oldest record.
+  // reached notes the newest record. It counts on 90% of a log, because the oldest picture follows the oldest record.
   /** @param {{ seq: number, t: number }} newest */
   reached({ seq, t }) {
     if (seq > this.head) [this.head, this.headT] = [seq, t];
