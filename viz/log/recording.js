@@ -64,7 +64,7 @@ export class Reader {
   take({ table, pictured }, text) {
     const { records, state, fold: { infos } } = this;
     const r = recordOf(parse(text), records.at(-1), this.lines);
-    // The args, in the order of the recording's table, get ours. A record of an unknown point loses its args and texts.
+    // Args in the recording's order are put into ours. A record of an unknown point loses its args and texts.
     const [info, names] = [infos.get(r.point), table?.[r.point]];
     if (!info) Object.assign(r, { point: "Unknown", texts: { name: bound(r.point) }, args: [] });
     else if (typeof names === "string" && names !== info.args.join(" ")) {
