@@ -43,7 +43,7 @@ func through(t *testing.T, address string) *target {
 	return &target{Kubectl: program.KubectlFor(t, &program.Viz{URL: address}), url: lens.URL, kubeconfig: kubeconfig}
 }
 
-// ours starts our server behind a lens. Its data outlive a kill.
+// ours starts our server behind a lens. The server's data outlive a kill.
 func ours(t *testing.T) *target {
 	t.Helper()
 	flags := []string{"-flight=off", "-demo=false", "-controllers=false", "-data-dir", t.TempDir()}

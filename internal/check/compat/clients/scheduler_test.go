@@ -88,8 +88,8 @@ func schedule(t *testing.T, at *target) []string {
 	return facts
 }
 
-// replicate runs unmodified controllers of deployments, replica sets and garbage. A replica set makes pods, which
-// kube-scheduler and kwok run, adopts an existing pod, and replaces one that no longer matches.
+// replicate runs unmodified controllers of deployments, replica sets and garbage. A replica set adopts an existing pod,
+// makes pods that kube-scheduler and kwok run, and replaces a pod that no longer matches. Then rollout runs.
 func replicate(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	program.Start(t, exec.Command(program.BuildOf(t, "../kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),

@@ -55,7 +55,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 var closeChromium = func() error { return nil }
 
 // At most two tests have pages at once: with more pages, the browser would draw frames late. A test takes one seat for
-// all its pages. sit sends to seats, and its cleanup receives. seated names the tests that have a seat already.
+// all its pages. sit and alone send to seats, and their cleanups receive. seated names the tests that have seats.
 var (
 	seats  = make(chan bool, 2)
 	seated sync.Map   // by test name

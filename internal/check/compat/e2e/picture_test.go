@@ -335,7 +335,7 @@ const level = `(() => {
 })()`
 
 // TestTheStageOpensStepByStep shows five names at first, eight boxes after Escape, and everything after one key or
-// through a link. A click opens a box in place. Each level that must fit is whole, and all are legible.
+// through a link. A click opens a box in place. Each level is legible and whole, but on a phone it may scroll.
 func TestTheStageOpensStepByStep(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")

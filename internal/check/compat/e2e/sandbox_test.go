@@ -50,7 +50,7 @@ func (p *page) addWatcher(t *testing.T) {
 	p.click(t, "#knobs-close")
 }
 
-// knobs turns every knob on the panel and waits in the log for the record of each effect.
+// knobs turns the knobs on the panel, except the switches, and waits in the log for the record of each effect.
 func (p *page) knobs(t *testing.T, v *viz) {
 	t.Helper()
 	p.pick(t, "#open-knobs")

@@ -82,8 +82,8 @@ func (s travel) judge(t *testing.T, where string) {
 	t.Logf("%s: %d frames, %d hops, ways %.0f ms", where, s.Frames, len(s.Hops), s.Ways)
 }
 
-// TestOneChangeTravels looks at every frame of one change alone, ten at once, a replay, a story and a figure of the
-// book. Only one change may move at a time, the stage may draw nothing twice, and no hop may be too short to see.
+// TestOneChangeTravels looks at every frame of ten changes at once, one alone, three a second, one for 204 watchers, a
+// replay, a figure and a story. Changes must move one at a time and never be drawn twice, with hops long enough to see.
 func TestOneChangeTravels(t *testing.T) {
 	t.Parallel()
 	alone(t)

@@ -104,7 +104,7 @@ func TestFieldTypesAreThoseOfClientGo(t *testing.T) {
 
 var namedType = regexp.MustCompile(`(?:namedType|elementType): (\S+)`)
 
-// wantFresh compares a gzipped file of internal/server/apiserver with want. With -update it writes the file.
+// wantFresh compares a gzipped file of internal/server/apiserver with want. With -update it first writes the file.
 func wantFresh(t *testing.T, name string, want []byte) {
 	t.Helper()
 	file := filepath.Join("../../../server/apiserver", name)

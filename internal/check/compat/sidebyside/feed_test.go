@@ -30,7 +30,7 @@ import (
 type feed struct {
 	pods   int
 	nodes  int              // pod i runs on node i % nodes
-	events chan watch.Event // made by newFeed, sent to by the benchmark, never closed
+	events chan watch.Event // newFeed and then the benchmark send; never closed
 	rv     atomic.Uint64    // the version of the newest event
 	made   []watch.Event    // filled by prepare; owned by the benchmark
 }

@@ -332,7 +332,7 @@ func describePod(prefix string, p *corev1.Pod) string {
 // stream collects the events of a watch.
 type stream struct {
 	watch watch.Interface
-	done  chan struct{} // closed by collect when the stream has ended
+	done  chan struct{} // closed when the stream has ended or was refused
 
 	mu   sync.Mutex // guards seen
 	seen []string

@@ -284,7 +284,7 @@ type informer struct {
 	make string
 }
 
-// makes lists the kinds of informers. They request protobuf, untyped JSON, and only metadata.
+// makes lists the kinds of informers, which request protobuf, untyped JSON and only metadata, in this order.
 var makes = []string{"typed", "dynamic", "metadata"}
 
 func newInformer(base, of string) informer {

@@ -44,7 +44,7 @@ const (
 	healsIn  = time.Minute // from a fault to a successful write; only the pauses between the attempts count
 
 	// After all clients have left, the program may hold this much more than before the storm. A leak would grow with
-	// every client or fault, by hundreds. At rest, the number of goroutines varies by restless. After a burst, four
+	// every client or fault, by hundreds. At rest, goroutine counts vary by restless at most. After a burst, four
 	// watches of etcd may each keep ten goroutines instead of one. etcd may hold open a snapshot and the segment of its
 	// log that it prepares; segments in use do not count. The program's log keeps 65,536 records on the heap.
 	restless       = 10
