@@ -10,7 +10,7 @@
 //   - kubectl: whole sessions, output by output, with both kubectls.
 //   - program: starts programs for tests; clients: runs programs by other authors against ours and the real server.
 //   - recipes: the debugger's recipes and VS Code's configurations in a real delve, and the commands of all documents.
-//   - storm: the program under faults, with every watcher's events counted; reads and writes are linearizable.
-//   - e2e: the program as its users meet it; mutations: breaks the program in one place, so that a test must fail.
+//   - storm: the program under faults: watchers must lose no event, and reads and writes must be linearizable.
+//   - e2e: the program as its users meet it; mutations: breaks the program in one place at a time; a test must fail.
 //   - loops: draws the pictures of the stories' pages; snippets: the code of docs/SNIPPETS.md.
 package compat

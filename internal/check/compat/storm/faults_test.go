@@ -53,7 +53,7 @@ var deck = []fault{
 // informerAgent is the User-Agent of the informer in the program's client half.
 const informerAgent = "listwatch-informer"
 
-// modes lists the switches, each with its two values.
+// modes lists the switches, each with its two values, the default first.
 var modes = [][3]string{
 	{"fifo", "real", "delta"}, {"initial", "watchlist", "list"}, {"etcd-watcher", "etcd3", "etcd2"},
 	{"dispatch", "two-phase", "sequential"},
