@@ -61,8 +61,8 @@ func TestTypesAreMeant(t *testing.T) {
 	assert.True(t, anything <= 20, "%d places have any type, want 20 at most", anything)
 }
 
-// TestWhatKnowsNoDocumentRunsWithoutOne loads the scripts that must not use the document in an engine that has none.
-// The type checker ensures the rest.
+// TestWhatKnowsNoDocumentRunsWithoutOne uses an engine without a document to load the scripts that must not use it.
+// Loading runs only their top level; the type checker covers their functions.
 func TestWhatKnowsNoDocumentRunsWithoutOne(t *testing.T) {
 	written := require.Value(os.ReadFile("tsconfig.pure.json"))(t)
 	_, list, _ := strings.Cut(string(written), `"include":`)

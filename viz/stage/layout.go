@@ -355,7 +355,7 @@ func workerWay(i float64) string {
 		serverAxis, serverAxis)
 }
 
-// legendSigns are the signs of tokens. An open sign is an event that has yet to be decoded, or a key in a workqueue.
+// legendSigns are the tokens in the legend. An open token is a record without an event's type, or a key in a workqueue.
 var legendSigns = []struct {
 	x                  float64
 	sign, class, means string

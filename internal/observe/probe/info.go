@@ -49,8 +49,8 @@ const (
 	// Open makes the subject appear; Close removes it with all its queues.
 	Open  Op = "open"
 	Close Op = "close"
-	// Look sets how full the queues of quiet subjects are. For one subject, args with the queues' names have the
-	// lengths; for all subjects of a resource, a text has the levels. Only the log reports a Look.
+	// Look sets how full the queues of quiet subjects are. A record about one subject has an arg for each queue, with
+	// its length. A record about all subjects of a resource has a text with their levels. Only the log reports a Look.
 	Look Op = "look"
 	// Send and Recv move one token into and out of the queue of the subject. The two sides of a channel report them
 	// without a common lock, so the log may have a Recv before its Send: a channel holds max(0, sends-receives) tokens,

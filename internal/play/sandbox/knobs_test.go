@@ -103,7 +103,7 @@ func TestEveryKnobShowsInTheLog(t *testing.T) {
 		},
 	}
 	for name, each := range (&Sandbox{}).table() {
-		// cmd/viz tests the knobs that cannot be turned in this world
+		// compat/e2e tests the knobs that cannot be turned in this world
 		_, ok := tests[name]
 		assert.True(t, ok || each.whyNot != "", "%s is not tested", name)
 	}

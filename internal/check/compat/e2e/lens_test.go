@@ -23,7 +23,7 @@ import (
 )
 
 // runRelister runs client-go's pod informer against server. The tweak of the list options has a bug: watches request no
-// bookmarks. The watches are short, so that the bug has effects after seconds instead of an hour.
+// bookmarks. The watches are short, so that the bug has effects after seconds instead of minutes.
 func runRelister(t *testing.T, server string) {
 	transport := &http.Transport{}
 	set := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, UserAgent: "relister/v1.2 (linux/amd64)", QPS: -1,
