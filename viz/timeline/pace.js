@@ -1,6 +1,6 @@
 // The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
-// told, faster if several wait; only late changes of the demo land untold. If there are more, one is told at a time, and
-// the others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
+// told, faster if several wait; only late changes of the demo land untold. If there are more, one is told at a time,
+// and the others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
