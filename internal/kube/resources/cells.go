@@ -37,8 +37,8 @@ func podRestarts(r *Row) any {
 	return strconv.Itoa(restarts)
 }
 
-// podReason sums up a pod in one word. A reason overrides the phase, a scheduling gate both, and the containers' states
-// all three. A deletion overrides everything, except in a finished pod.
+// podReason sums up a pod in one word: the first that it has of the containers' reasons, a scheduling gate, a reason of
+// its own, and its phase. A deletion overrides them all, except in a finished pod.
 //
 // Differs: upstream's row also counts sidecars, and the init containers that have finished ("Init:0/2").
 func podReason(pod *corev1.Pod) any {

@@ -140,8 +140,8 @@ func (r *Resource) crowd(rec *probe.Record) {
 }
 
 // subjectOf returns the record's subject, or nil. A point of a queue always has a subject, though its name may be "". A
-// subject that always exists is created by its first record. One that opens is created by a send, but only after a gap,
-// because the log may have lost the opening; otherwise a late record moves no queue of a subject that has closed.
+// subject that always exists is created by its first record. After a gap, a send also creates one that opens, because
+// the log may have lost the opening. Otherwise the result is nil, so a late record of a closed subject moves no queue.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {
 	if r.Subject == "" && info.Queue == "" {
 		return nil

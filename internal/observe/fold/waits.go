@@ -36,9 +36,9 @@ func (r *Resource) endWait(key string, rec *probe.Record) {
 	r.Waits[key] = slices.Delete(waits, n, n+1)
 }
 
-// endedBy reports whether a record that ends waits of this kind ends this one. Many goroutines may work, or wait for a
-// version, at the same time, so the keys must agree, and any versions waited for. A receiver reports a hand-over, and
-// may report the previous one late, so the events must agree. The end of a stream has no event, and ends any wait.
+// endedBy reports whether a record that ends waits of this kind ends this one. Many goroutines may work or wait for a
+// version at the same time, so the keys must agree and, for a version, the versions. A receiver may report the previous
+// hand-over late, so the events must agree; the end of a stream, which has no event, ends any wait for a taker.
 func (w *Wait) endedBy(r *probe.Record) bool {
 	switch probe.Wait(w.Kind) {
 	case probe.ForVersion:

@@ -90,8 +90,7 @@ type Info struct {
 	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the queue's data-queue name
 	Args    Words   `json:"args"`            // names of the numbers: variables of the station (or of the subject)
 	Texts   Words   `json:"texts,omitempty"` // names of the texts
-	// The routine name of the goroutine that reports the point, or several names if the station has several forms; ""
-	// if any goroutine may report it.
+	// The routine name of the goroutine that reports the point, or all possible names; "" if any goroutine may do so.
 	Lane  string `json:"lane,omitempty"`
 	Waits Wait   `json:"waits,omitempty"` // why the goroutine waits from here on; "" if it does not wait
 	On    string `json:"on,omitempty"`    // if Waits: the name of the queue at which it waits, "" if there is none

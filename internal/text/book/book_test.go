@@ -295,8 +295,8 @@ func TestEachChapterEndsWithWhatOneKnows(t *testing.T) {
 	}
 }
 
-// TestTheShortWholeHasEachPromiseOnce: OVERVIEW takes at most fifteen minutes, including one for each of its six
-// pictures.
+// TestTheShortWholeHasEachPromiseOnce: OVERVIEW has each promise once. Reading it takes at most fifteen minutes,
+// including one for each of its six pictures.
 func TestTheShortWholeHasEachPromiseOnce(t *testing.T) {
 	book := require.Value(New(chapters.FS(), docs.FS()))(t)
 	whole := book.Documents[0]
