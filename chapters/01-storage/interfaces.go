@@ -49,8 +49,9 @@ type Interface interface {
 	// order. Whether the state comes before them, in the order of keys, is decided by
 	// opts.ResourceVersion and opts.SendInitialEvents. Objects in events are shared: they must
 	// not be changed. The caller alone calls Stop: always, even if it has received nothing or
-	// the stream has ended. Then it receives until ResultChan is closed. The producer alone
-	// closes it: after Stop, ctx's end, or its own. If it fails, an ERROR event comes first.
+	// the stream has ended. A second Stop does nothing. After Stop, the caller receives until
+	// ResultChan is closed. The producer alone closes it: after Stop, ctx's end, or its own. If
+	// it fails, an ERROR event comes first.
 	Watch(ctx context.Context, key string, opts ListOptions) (watch.Interface, error)
 
 	// GuaranteedUpdate reads the object at key, hands it to update, and stores the result if no

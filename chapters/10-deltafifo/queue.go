@@ -14,7 +14,7 @@ var ErrFIFOClosed = errors.New("queue is closed")
 // PopProcessFunc is given what was taken from the queue: by Pop of a [DeltaFIFO] all that waited for one key, oldest
 // first; by Pop of a [RealFIFO] one delta; by PopBatch consecutive deltas of different keys. isInInitialList says that
 // the first list has not been processed yet. It runs on the consumer's goroutine, and must not call the queue, whose
-// lock may be held.
+// lock is held: by a [DeltaFIFO] always, by a [RealFIFO] while at least 2000 more deltas wait.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc

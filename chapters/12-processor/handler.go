@@ -4,6 +4,8 @@ package processor
 // calls, one at a time, in the order in which the store changed; between handlers there is no order. Objects are shared
 // by all handlers and listers: a handler must not write to them. It may block: what happens meanwhile waits in memory,
 // without a limit. It runs under no lock, so it may read the store and remove itself. A panic ends the program.
+// After RemoveEventHandler the handler gets at most one more call (client-go: several), and what waits is dropped. No
+// call follows once [Registration.ShutdownChan] is closed (client-go: ShutDownEventHandler waits for that).
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandler
 type ResourceEventHandler interface {
