@@ -35,7 +35,7 @@ export class Inspector {
     this.tab = "what";
     /** @type {HTMLElement | null} */
     this.opener = null;
-    this.awaited = ""; // the query of the leaf that is loading
+    this.awaited = ""; // the address of the leaf that is loading
     this.renewedAt = 0;
     this.shownSeq = -1; // the record for which the leaf was made
     this.keys = { Enter: () => this.enter(), i: () => this.enter("code"), b: () => this.enter("blocked") };
@@ -99,10 +99,10 @@ export class Inspector {
 
   /** @param {Extra} [extra] */
   async load(extra = {}) {
-    const mine = this.query(extra);
-    [this.shownSeq, this.awaited] = [this.stage.player.target(), mine];
     const { tab, title: { textContent: title } } = this;
-    const article = await text(`/viz/part/${this.place.station}/${tab}?${mine}`).then(elementOf, (problem) =>
+    const mine = `/viz/part/${this.place.station}/${tab}?${this.query(extra)}`;
+    [this.shownSeq, this.awaited] = [this.stage.player.target(), mine];
+    const article = await text(mine).then(elementOf, (problem) =>
       make("article", { className: tab, data: { title: title ?? "" } }, make("p", {}, refusal(problem).message)));
     if (mine !== this.awaited) return;
     this.awaited = "";
