@@ -51,7 +51,8 @@ const collisions = `(async () => {
 	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
 	const turned = new Set($$("#ring-versions text").map((el) => el.textContent)); // each along its own cell
 	const found = [];
-	if (texts.length < (document.body.dataset.story === "tour" ? 5 : 10)) found.push("there are " + texts.length + " texts");
+	const least = document.body.dataset.story === "tour" ? 5 : 10;
+	if (texts.length < least) found.push("there are " + texts.length + " texts");
 	texts.forEach((a, i) => {
 		if (a.x < stage.left - 1 || a.x + a.w > stage.right + 1 || a.y < stage.top - 3 ||
 			a.y + a.h > stage.bottom + 3) found.push(a.text + " runs over an edge");
