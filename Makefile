@@ -99,7 +99,7 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 	cd internal/check/compat && nice -n 19 $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run --build-tags full -c ../../../.golangci.yml ./...
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz || \
-	  { echo "a name that types.d.ts lacks: declare it in Go's table of points, then run make generate"; exit 1; }
+	  { echo "if types.d.ts lacks a name: declare it in Go's table, then run make generate"; exit 1; }
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # what knows no document
 
 fork: ## give the module another path: make fork MODULE=github.com/you/listwatch
