@@ -316,14 +316,14 @@ func (r *repo) checkPages() {
 			text, _ := fs.ReadFile(r, name) // Glob has just listed it
 			for i, line := range strings.Split(string(text), "\n") {
 				complain := func(format string, args ...any) { r.fault(name, i+1, format, args...) }
-				r.checkNames(path.Dir(name), line, complain)
+				r.checkLine(path.Dir(name), line, complain)
 			}
 		}
 	}
 }
 
-// checkNames checks a line of a page in the folder dir: the names, and that the line has no second command.
-func (r *repo) checkNames(dir, line string, complain func(string, ...any)) {
+// checkLine checks a line of a page in the folder dir: the names, and that the line has no second command.
+func (r *repo) checkLine(dir, line string, complain func(string, ...any)) {
 	if strings.HasPrefix(line, "$ ") && strings.Contains(line, " $ ") {
 		complain("two commands in a line: each begins a line of its own")
 	}
