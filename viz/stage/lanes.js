@@ -5,7 +5,7 @@ import { $, label, mark, part, put, say } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";
 import { showCrowd } from "./crowd.js";
 import { showPipe } from "./pipe.js";
-import { feeds, hangsOn, nameOf, own, serves } from "./places.js";
+import { feeds, nameOf, own, serves } from "./places.js";
 import { brief, shortKey } from "./tokens.js";
 
 const most = 32; // the maximum number of lanes of a kind in the document
@@ -151,14 +151,12 @@ export function showListeners(scene) {
   for (const { el, id, subject, shown } of lanes(scene, "listeners")) {
     say(part(el, ".name"), squeeze(feeds(id), 10));
     label(el, cut(`listener ${id} of ${subject.texts.ListenerAdded?.informer || "an informer"}`, 200));
-    mark(el, "elsewhere", !hangsOn(scene, subject));
     for (const name of ["add", "pending", "next"]) {
       showPipe(scene, part(el, `[data-queue="${name}"]`), subject.queues[name], 0, shown);
     }
     const { pending } = subject.queues;
     mark(el, "late", (pending?.len ?? 0) > late);
-    const calm = hangsOn(scene, subject) ? "pending 0" : "own informer"; // an informer that is not drawn
-    say(part(el, '[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : calm);
+    say(part(el, '[data-queue="pending"] .num'), pending?.len ? `pending ${pending.len}/${pending.cap}` : "pending 0");
   }
 }
 

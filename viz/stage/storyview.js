@@ -407,8 +407,9 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
 // isSent reports whether the client may lack the last event sent: it has no connection, is stalled or cut, or lags.
 /** @param {Stream | undefined} now @param {fold.Subject | undefined} reflector @param {string} how */
 function isSent(now, reflector, how) {
-  return Boolean(now?.said && (!now.wire || how
-    || (now.said.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv))));
+  if (!now?.said) return false;
+  const behind = now.said.rv && reflector?.rv && laterRV(now.said.rv, reflector.rv);
+  return Boolean(behind || !now.wire || how);
 }
 
 // wordOf returns a word for the state of a client's newest stream. A client without one may watch the server other.
