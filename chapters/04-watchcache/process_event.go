@@ -58,7 +58,7 @@ func (w *WatchCache) newEvent(typ watch.EventType, element *Element) (*Event, er
 	}
 	// Without the lock: only this goroutine ever changes the store, so none writes while it
 	// reads.
-	previous := w.store.elements.getByKey(element.Key)
+	previous, _ := w.store.elements.tree.Get(element)
 	if previous == nil {
 		return event, nil
 	}

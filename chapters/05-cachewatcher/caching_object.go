@@ -104,13 +104,17 @@ func (o *cachingObject) GetObject() runtime.Object { return o.DeepCopyObject() }
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: setCachingObjects
 func ShareEncodings(event *watchcache.Event) *watchcache.Event {
-	shared := *event
-	object := &shared.Object
+	shared := &struct { // one allocation
+		event  watchcache.Event
+		object cachingObject
+	}{event: *event}
+	object := &shared.event.Object
 	if event.Type == watch.Deleted {
-		object = &shared.PrevObject
+		object = &shared.event.PrevObject
 	}
 	if plain, ok := (*object).(metaRuntimeInterface); ok {
-		*object = &cachingObject{metaRuntimeInterface: plain}
+		shared.object.metaRuntimeInterface = plain
+		*object = &shared.object
 	}
-	return &shared
+	return &shared.event
 }
