@@ -96,7 +96,6 @@ func readMetrics(text io.Reader) Metrics {
 			values[what] += value
 		case len(said.Metrics) == maxMetricResources:
 			said.Trouble = "/metrics names more than 1,000 resources: the others are left out"
-			return said
 		default:
 			said.Metrics[resource] = map[string]float64{what: value}
 		}

@@ -281,8 +281,9 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 func TestTheServersMetricsAreBounded(t *testing.T) {
 	many := &strings.Builder{}
 	for i := range 2 * maxMetricResources {
-		fmt.Fprintf(many, "watch_cache_capacity{resource=\"r%d\"} 1\n", i)
+		fmt.Fprintf(many, "watch_cache_capacity{resource=\"r%d\"} 1\n", i%(maxMetricResources+1)) // r0 to r998 twice
 	}
+	assert.Equal(t, 2, readMetrics(strings.NewReader(many.String())).Metrics["r0"]["ring capacity"], "a known one")
 	for text, want := range map[string]string{
 		many.String():                      "1,000 resources",
 		strings.Repeat("x", 100_000):       "too long",

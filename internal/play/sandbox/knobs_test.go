@@ -201,6 +201,7 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 	slow := func(config *Config, _ *pipeline.ClientConfig) { config.MaxTraffic = 100 }
 	inWorld(t, slow, func(t *testing.T, w *world) {
 		seq, before, long := w.log.Last(), w.knobs(), strings.Repeat("x", 300)
+		assert.Equal(t, long[:63], short(long[:63]+"é"), "a text that is cut within a letter")
 		for _, knob := range []Knob{
 			{}, {"no.such", "", ""}, {"handler.delay", "nobody", "1s"}, {"handler.delay", observer, "soon"},
 			{"handler.delay", observer, "2h"}, {"handler.delay", observer, long},

@@ -137,8 +137,8 @@ func (w *watchers) check(options WatcherOptions) error {
 	return nil
 }
 
-// short returns the beginning of a client's text.
-func short(text string) string { return text[:min(len(text), 64)] }
+// short returns the beginning of a client's text, without the bytes that are not UTF-8.
+func short(text string) string { return strings.ToValidUTF8(text[:min(len(text), 64)], "") }
 
 // nextAgent returns the user agent for the page's next client.
 func (w *watchers) nextAgent() string { return WatcherAgent + strconv.FormatInt(w.last.Add(1), 10) }
