@@ -70,7 +70,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 			assert.True(t, took <= heldPeriod, "%v took %v", knob, took)
 		}
 		state := w.config.Connections.of(informerAgent)
-		assert.True(t, state.Cut && state.Stalled, "cut and stalled in a held world, it stands as %+v", state)
+		assert.True(t, state.Cut && state.Stalled, "after a cut and a stall in a held world: %+v", state)
 		assert.True(t, slices.Contains(w.Knobs().Rings, RingInfo{"pods", 8, 8}), "the rings: got %+v", w.Knobs().Rings)
 		began := time.Now()
 		receipt, err := w.Reset(t.Context())
@@ -247,8 +247,8 @@ func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
 
 func (f *fakes) Now() map[string]string { return nil }
 
-// TestACommandWhoseRequestGoesIsDone cancels the requests of slow commands: of a reset while the world holds it, and of
-// the others while they work.
+// TestACommandWhoseRequestGoesIsDone cancels the requests of slow commands: a reset's while the world is held, and the
+// others' while they work.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	turn := func(name, target, value string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {

@@ -13,25 +13,25 @@ import (
 	"syscall"
 )
 
-// errCut is the error of a request whose line is cut. It is like that of a server that is briefly unreachable, so a
-// reflector opens its watch again; most other refusals would make it read the whole state again.
+// errCut is the error of a request whose line is cut. It wraps ECONNREFUSED, like the error of a server that is briefly
+// unreachable, so a reflector retries its watch; after most other errors it would relist.
 var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 
-// Connections is the client half's end of the wire. Each client, identified by its user agent, has its own connections.
-// Connections can drop a client's open streams, as a broken connection does. It can cut a line, as a network failure
-// does. It can stall a line: the client then reads nothing, and the server notices backpressure.
+// Connections is the client half's HTTP transport. Each client, identified by its user agent, has its own connections.
+// Connections can drop a client's open watches, as a broken connection does. It can cut a line, as a network failure
+// does. It can stall a line: the client then reads nothing, so the server's writes block once the buffers are full.
 //
 // Its methods may be called from any goroutine. Only RoundTrip blocks.
 type Connections struct {
 	// Set by NewConnections, never changed.
 	Client         *http.Client    // for the client half and for viewers' requests; sends over these connections
-	like, likePage *http.Transport // the settings for clients of the program, and of the page
+	like, likePage *http.Transport // cloned for each line of the program's clients, and of the page's
 
 	mu    sync.Mutex       // guards the fields below, and the fields of lines and answers; innermost
-	lines map[string]*line // clients that have sent a request and were not forgotten
+	lines map[string]*line // by user agent: clients that have sent a request and were not forgotten
 }
 
-// line is one client's way to the server.
+// line is one client's connections to the server, with the faults that knobs have set.
 type line struct {
 	*http.Transport // for the client's own connections; never changed
 
@@ -40,8 +40,8 @@ type line struct {
 	watches map[*answer]bool // open watches, and watches that are being opened
 }
 
-// NewConnections returns connections with the transport of client. The page's watchers use the transport of watchers,
-// or that of client if watchers is nil. Both need an [http.Transport].
+// NewConnections returns connections with the settings of client's transport. The page's watchers get the settings of
+// watchers' transport, or client's if watchers is nil. Both transports must be of type [http.Transport].
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{like: client.Transport.(*http.Transport), lines: map[string]*line{}}
 	c.likePage = cmp.Or(watchers, client).Transport.(*http.Transport)
@@ -50,8 +50,8 @@ func NewConnections(client, watchers *http.Client) *Connections {
 }
 
 // RoundTrip implements [http.RoundTripper]: each request goes over its client's line. While the line is stalled, the
-// response waits. A watch that a drop or cut breaks while it is being opened ends like a refused request; an open watch
-// ends in the middle of a chunk.
+// response waits. If the line is cut, or if a drop or cut breaks a watch that is being opened, the error is errCut. A
+// drop or cut makes the body of an open watch fail with [io.ErrUnexpectedEOF].
 func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	a := c.begin(request)
 	if a == nil {
@@ -73,7 +73,7 @@ func (c *Connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, cmp.Or(context.Cause(a.ctx), err)
 }
 
-// begin returns the response for a request, or nil if the client's line is cut.
+// begin returns an answer without a body for a request, or nil if the client's line is cut. The caller must end it.
 func (c *Connections) begin(request *http.Request) *answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *Connections) begin(request *http.Request) *answer {
 	return a
 }
 
-// CloseIdleConnections closes the idle connections of all lines, for http.Client.
+// CloseIdleConnections closes the idle connections of all lines. [http.Client.CloseIdleConnections] calls it.
 func (c *Connections) CloseIdleConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +196,7 @@ func (c *Connections) list() []Connection {
 	return list
 }
 
-// answer is the response to one request, and its body.
+// answer is the state of one request, and the body of its response.
 type answer struct {
 	io.ReadCloser // the body; nil until it begins
 

@@ -1,4 +1,4 @@
-// Package sandbox changes the running machine so that viewers see the effects. It has knobs, faults of connections,
+// Package sandbox lets viewers change the running machine and see the effects. It has knobs, connection faults,
 // traffic, watchers, a reset, and stories, which it undoes. [Sandbox] owns all commands; each knob is a row of a table.
 //
 // # Who owns a command
@@ -17,5 +17,5 @@
 //
 // # Locks
 //
-// The locks of [Connections], the handlers and the watchers are innermost.
+// The locks of [Connections], the handlers and the watchers are innermost: their holders take no other lock.
 package sandbox

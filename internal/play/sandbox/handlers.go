@@ -32,7 +32,7 @@ type handlers struct {
 	list []*handler // oldest first
 }
 
-// handler waits for the delay of its pace, and does nothing else.
+// handler is an event handler that waits for its pace's delay at each notification, and does nothing else.
 type handler struct {
 	// Set by reserve, never changed.
 	in   *handlers
@@ -49,7 +49,7 @@ type pace struct {
 	changed chan struct{} // closed by setDelay, never sent on
 }
 
-// check returns an error, 400, 409 or 429, if there can be no handler of that name.
+// check returns an error, 400, 409 or 429, if no handler of that name can be added.
 func (h *handlers) check(name string) error {
 	switch {
 	case name == "" || len(name) > 32:
@@ -62,7 +62,7 @@ func (h *handlers) check(name string) error {
 	return nil
 }
 
-// reserve adds a new handler to the list.
+// reserve adds a new handler to the list, which takes its name. The caller must then call register.
 func (h *handlers) reserve(name string) *handler {
 	added := &handler{in: h, name: name, registered: make(chan processor.Registration, 1)}
 	added.pace.Store(&pace{changed: make(chan struct{})})
@@ -137,7 +137,7 @@ func (h *handler) OnUpdate(_, pod *corev1.Pod) { h.called() }
 
 func (h *handler) OnDelete(processor.DeletedObject[*corev1.Pod]) { h.called() }
 
-// called waits for the delay. If the delay changes meanwhile, called waits for the new one.
+// called waits for the delay. If the delay changes meanwhile, called starts over with the new one.
 func (h *handler) called() {
 	for {
 		now := h.pace.Load()

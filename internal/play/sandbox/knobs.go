@@ -44,7 +44,7 @@ type row struct {
 // turn turns a knob. Like a [command], it has the machine to itself until it calls begun.
 type turn func(ctx context.Context, k Knob, begun func()) error
 
-// now returns a turn that takes no time.
+// now returns a turn that only calls set, which must not block.
 func now(set func(k Knob)) turn {
 	return func(_ context.Context, k Knob, _ func()) error {
 		set(k)
@@ -246,8 +246,8 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return s.config.Pipeline.Server.Cacher(cmp.Or(resource, "pods"))
 }
 
-// turnSwitch ends the session, for a new one with other switches. It ends the current story first. The story has
-// limited time for its undo, which would never end in a held world.
+// turnSwitch ends the session, for a new one with other switches. Before, it cancels the current story and waits for
+// the undo, but at most switchPatience: in a held world the undo would never end.
 func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Switcher.Switch(k.Target, k.Value)
 	if err != nil || again == nil {
@@ -302,7 +302,7 @@ type KnobState struct {
 	Lines    []Connection      `json:"lines"`
 	Rings    []RingInfo        `json:"rings"`
 	Traffic  TrafficInfo       `json:"traffic"`
-	Switches map[string]string `json:"switches"` // by name
+	Switches map[string]string `json:"switches"` // the present values, by name
 	Etcd     any               `json:"etcd"`
 }
 

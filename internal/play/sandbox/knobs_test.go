@@ -281,7 +281,7 @@ func TestEveryKnobThatIsNamedIsOne(t *testing.T) {
 				for _, name := range named.FindAllStringSubmatch(string(require.Value(os.ReadFile(file))(t)), -1) {
 					found++
 					_, is := w.Sandbox.knobs[name[1]+name[2]]
-					assert.True(t, is, "%s names the knob %s, which there is not", file, name[1]+name[2])
+					assert.True(t, is, "%s names the knob %s, which does not exist", file, name[1]+name[2])
 				}
 			}
 		}

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	resetKind = "reset"         // the kind of a reset
+	resetKind = "reset"         // the kind of commands that reset
 	deleters  = 16              // concurrent deletions of pods
 	etcdTime  = 5 * time.Second // limit for one read or write, if etcd does not answer
 )
 
 // Reset returns the sandbox to its first state: every knob as it was, the switches of the command line, and no story,
-// watcher, pod, or handler but the observer. The log keeps its records and etcd's revisions go on counting: watchers
-// see a reset like any other change. An error is an apierrors.APIStatus.
+// watcher, pod or added handler. A removed handler stays removed. The log keeps its records and etcd's revisions keep
+// increasing: watchers see a reset like any other change. An error is an apierrors.APIStatus.
 func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 	return s.do(ctx, &order{do: s.reset, name: "the reset", kind: resetKind})
 }
@@ -124,17 +124,17 @@ const (
 	// repeat the text "story".
 	StoryLabel = "story"
 
-	storyKind = "story" // the kind of a story
+	storyKind = "story" // the kind of a story's command, and the name in its KnobTurned records
 	// writeGrace is the time in which a cancelled story's last write must end. The sandbox can undo a write only after
 	// the write is over.
 	writeGrace = time.Second
 )
 
-// Run is one run of a story: a long command, which turns knobs and opens watchers by further commands. The Run
-// remembers the state before the story.
+// Run is one run of a story: a long command, which turns knobs and opens watchers by further commands. It keeps the
+// earlier states of these knobs, for the undo.
 type Run struct {
-	Ctx     context.Context // ends when the story is cancelled
-	Writing context.Context // for writes; ends writeGrace after Ctx
+	Ctx     context.Context // ends when the story is cancelled, and when it is over
+	Writing context.Context // for writes; ends writeGrace after a cancelled Ctx, or when the story is over
 
 	// Set by Play, never changed.
 	sandbox *Sandbox
@@ -182,7 +182,7 @@ func (t *Run) do(ctx context.Context, begun func()) error {
 	if demo := t.sandbox.demo; demo != nil {
 		demo.rests.Add(1)
 		defer demo.rests.Add(-1)
-		_ = t.sandbox.clearDemo(t.Ctx) // in a held world the pods remain, and the story waits, too
+		_ = t.sandbox.clearDemo(t.Ctx) // in a held world it fails and the pods remain; the story's writes wait, too
 	}
 	err := t.play(t)
 	stopWriting()

@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-const heldPeriod = 250 * time.Millisecond // the time after which a request no longer waits for effects in a held world
+const heldPeriod = 250 * time.Millisecond // a waiting request checks this often whether a gate is closed
 
 // Config describes a [Sandbox]. Pipeline, Connections and Clock are required.
 type Config struct {
@@ -70,7 +70,7 @@ type Sandbox struct {
 	jobs    routine.Group     // commands, and the watchers
 	running int               // number of commands under way
 	alone   map[string]*order // commands under way that exclude others of their kind, by kind
-	ending  bool              // the session is ending: only what has begun goes on
+	ending  bool              // the session is ending: Run refuses every new command but an undo
 
 	// Owned by the command that has the machine to itself: see command.
 	before []Knob // the knobs that restore the first states, in the order of the first turns
@@ -105,7 +105,7 @@ type Receipt struct {
 	UnderWay bool   // the request returned early, because a gate is closed; CommandEnded will report the end
 }
 
-// New wires a sandbox and adds the observer to the handlers. It starts nothing, and fails if the informer has stopped.
+// New wires a sandbox and registers the observer. It starts nothing, and fails if the informer has stopped.
 func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
 		config:   config,
@@ -135,8 +135,8 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.config.Connections.CloseIdleConnections() // the client half closes its own connections
 }
 
-// own is the loop of the owner, which is Run. When the session ends, own sets the handlers' delays to 0, and returns
-// when the last command is over.
+// own is the main loop of Run. When the session ends, it sets the handlers' delays to 0. It returns when the last
+// command is over.
 func (s *Sandbox) own(ctx context.Context) {
 	defer close(s.ended)
 	done := ctx.Done()
@@ -195,8 +195,8 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	<-begun
 }
 
-// finish removes a command that is over. It answers afterwards: the client may then send another of that kind. If the
-// request no longer waits, finish writes a record of the end.
+// finish removes a command that is over, and then answers the request, whose client may at once send another command of
+// that kind. If the request no longer waits, finish writes a record of the end.
 func (s *Sandbox) finish(o *order) {
 	s.running--
 	delete(s.alone, o.kind)
@@ -225,7 +225,7 @@ func (o *order) answer(err error) bool {
 
 // do queues a command and waits until it is over. It returns earlier if ctx is done or, unless o is long, while a gate
 // is closed. The error is the command's own, 409 if another of its kind is under way, or 503 if the session, the story
-// or ctx ends. A client may still wait for the answer, because the HTTP server cancels ctx at its own end.
+// or ctx ends. The client may still read this last 503, because the HTTP server cancels ctx when it shuts down.
 func (s *Sandbox) do(ctx context.Context, o *order) (Receipt, error) {
 	o.id, o.over, o.left = s.last.Add(1), make(chan error), make(chan struct{})
 	defer close(o.left)

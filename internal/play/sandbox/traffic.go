@@ -39,8 +39,8 @@ const (
 )
 
 // traffic changes its own pods at a set rate. They are in the namespace default, and have the label traffic=listwatch.
-// Their nodes do not exist, so no scheduler and no kubelet acts on them. traffic writes to the storage, below HTTP: ten
-// thousand requests a second would measure HTTP instead of the machinery behind it.
+// They are bound to nodes that do not exist, so neither the scheduler nor a kubelet acts on them. traffic writes to the
+// storage, below HTTP: ten thousand requests a second would load HTTP instead of the machinery behind it.
 //
 // Its methods may be called from any goroutine.
 type traffic struct {
@@ -50,12 +50,12 @@ type traffic struct {
 	most    int // the highest rate, in changes a second
 
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run reads the newest rate
-	batch   chan struct{} // a lock that holds one value during writes; a wait for it can end with ctx
+	batch   chan struct{} // a lock, full while a batch is written; unlike for a mutex, a wait for it can end with ctx
 
 	rate    atomic.Int64
 	changes atomic.Int64 // changes begun; picks the next pod
 	written atomic.Uint64
-	refused atomic.Value // string: the error of the newest failed write; nil: none has failed
+	refused atomic.Value // string: the first error of the newest batch that had one; nil: no write has failed
 }
 
 // newTraffic returns traffic with a highest rate, in changes a second; 0: [MaxTraffic].
@@ -78,7 +78,7 @@ type TrafficInfo struct {
 	Rate    int    `json:"rate"`            // the rate that was set
 	Most    int    `json:"most"`            // the highest rate
 	Written uint64 `json:"written"`         // number of changes so far
-	Error   string `json:"error,omitempty"` // the error of the newest failed write; "": none has failed
+	Error   string `json:"error,omitempty"` // the first error of the newest batch that had one; "": none has failed
 }
 
 func (t *traffic) info() TrafficInfo {
@@ -178,7 +178,7 @@ func trafficPod(n int) *corev1.Pod {
 
 const (
 	demoPeriod   = 10 * time.Second // long enough to show each change before the next one
-	demoPods     = 4                // the number of pods that exist at once
+	demoPods     = 4                // the number of pods that the demo keeps, besides those being deleted
 	demoSelector = "demo=listwatch"
 )
 
@@ -196,8 +196,8 @@ type demo struct {
 	looked uint64 // number of the last record that the method viewers has read
 }
 
-// Viewers matches the user agents of people: browsers, the page's console, and kubectl. After their writes the demo
-// rests ([Config.Log]).
+// Viewers is the pattern, as in a [probe.Query], for the user agents of people: kubectl, browsers, and the page's
+// console. After their writes the demo rests ([Config.Log]).
 const Viewers = "kubectl|Mozilla|" + WatcherAgent + "*"
 
 // Demo is the user agent of the demo.
@@ -277,8 +277,8 @@ func (d *demo) act(ctx context.Context) {
 	}
 }
 
-// demoPod returns the n-th pod, n >= 1. There are three kinds in turn: web-1, api-2, job-3. A job's pod ends by itself,
-// and then leaves the scheduler's selector while it still exists.
+// demoPod returns the n-th pod, n >= 1. Three apps take turns: web-1, api-2, job-3. A job's pod ends by itself, and
+// then no longer matches the scheduler's selector, although it still exists.
 func demoPod(n int) *corev1.Pod {
 	app := []string{"job", "web", "api"}[n%3]
 	restart := corev1.RestartPolicyAlways

@@ -30,9 +30,9 @@ const (
 	maxWatchers  = 256
 )
 
-// Followed reports whether the log always has each event of a client's watches ([probe.Log.LimitLoud]). It does for
-// kubectl, for stories and for the program's own clients, but not for the page's watchers, of which there may be
-// hundreds.
+// Followed reports whether the log keeps every event of a client's watches, however many are open
+// ([probe.Log.LimitLoud]). It returns true for the user agents of kubectl, of stories and of the program's own clients,
+// but false for the page's watchers: there may be hundreds of them.
 func Followed(agent string) bool {
 	for _, known := range []string{"kubectl", "kubelet-", "story-", userAgent + "-"} {
 		if strings.HasPrefix(agent, known) {
@@ -44,12 +44,12 @@ func Followed(agent string) bool {
 
 // WatcherOptions are the options of a watcher's watch. Resource is required.
 type WatcherOptions struct {
-	Resource        string `json:"resource"` // the log's name: "pods", "widgets.example.com"
+	Resource        string `json:"resource"` // as in the log: "pods", "widgets.example.com"
 	LabelSelector   string `json:"labelSelector"`
 	FieldSelector   string `json:"fieldSelector"`
 	ResourceVersion string `json:"resourceVersion"` // "": begins with the current state, as synthetic ADDED events
 	Bookmarks       bool   `json:"bookmarks"`
-	WatchList       bool   `json:"watchList"` // the current state ends with a bookmark
+	WatchList       bool   `json:"watchList"` // a bookmark ends the current state; no effect with a ResourceVersion
 	// The server ends each stream after this time; 0: after a time that the server chooses.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
 }
@@ -59,12 +59,12 @@ type WatcherInfo struct {
 	ID        string         `json:"id"`
 	UserAgent string         `json:"userAgent"` // in the headers of the watcher's requests
 	Options   WatcherOptions `json:"options"`
-	Error     string         `json:"error,omitempty"` // why the watch is not open; "": it is open
+	Error     string         `json:"error,omitempty"` // why the last attempt to reopen failed; "": it did not
 }
 
 // watchers holds the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the
-// events. When a stream ends, the watcher opens another one from the last resource version that it has seen or, if that
-// version has expired, from the current state. Every client must resume a watch in this way.
+// events. When a stream ends, the watcher opens another one from the last resource version that it has saved or, if
+// that version has expired, from the current state. Every client must resume a watch in this way.
 //
 // The command that has the machine to itself changes the list. But if the server refuses a watcher's first request, the
 // watcher's command removes the watcher while other commands may run.
@@ -95,8 +95,9 @@ type watcher struct {
 }
 
 // AddWatcher opens a watcher. If there is a story, its end closes the watcher. AddWatcher returns when the server has
-// accepted the watch, or earlier in a held world. Errors: 400 and 404 for wrong options, 429 if there are too many
-// watchers, or the server's error; there is then no watcher. A 503 means that ctx or the session has ended.
+// accepted the watch, or earlier in a held world. Errors: 400 or 404 for wrong options, 429 if there are too many
+// watchers, 503 if the server cannot be reached or the story or the session ends, or the server's own error. There is
+// then no watcher. If ctx ends, the error is a 503, too, but the watch may still be opened.
 func (s *Sandbox) AddWatcher(ctx context.Context, story *Run, options WatcherOptions) (WatcherInfo, Receipt, error) {
 	added := s.watchers.make(options)
 	added.story = story
@@ -126,7 +127,7 @@ func (s *Sandbox) open(ctx context.Context, added *watcher, begun func()) error 
 	return nil
 }
 
-// check returns an error if there can be no watch with these options.
+// check returns a 404 for an unknown resource, or a 429 if there are too many watchers.
 func (w *watchers) check(options WatcherOptions) error {
 	switch {
 	case w.Pipeline.Server.Resource(options.Resource) == nil:
@@ -137,7 +138,7 @@ func (w *watchers) check(options WatcherOptions) error {
 	return nil
 }
 
-// short returns the beginning of a client's text, without the bytes that are not UTF-8.
+// short returns at most the first 64 bytes of a client's text, without those that are not valid UTF-8.
 func short(text string) string { return strings.ToValidUTF8(text[:min(len(text), 64)], "") }
 
 // nextAgent returns the user agent for the page's next client.
@@ -220,7 +221,7 @@ func (w *watchers) follow(ctx context.Context, each *watcher, stream watch.Inter
 	}
 }
 
-// begin sets ordered for a new stream: false after "" or "0", because such a stream begins with the current state.
+// begin sets ordered for a new stream: false for version "" or "0", because the server then begins with the state.
 func (each *watcher) begin() {
 	each.ordered = each.resourceVersion != "" && each.resourceVersion != "0"
 }
@@ -278,10 +279,10 @@ func (each *watcher) remember(event watch.Event) {
 // maxAsked is the maximum number of viewers' open requests.
 const maxAsked = 16
 
-// Ask sends a viewer's request as a separate client, which has its own line, as each of the page's watchers has. Knobs
-// act on the line, and a reset breaks its stream. Ask replaces the request's host and user agent, and waits for the
-// server. The caller closes the response's body. Ask may be called from any goroutine. Errors: 429 if there are too
-// many requests, 503 if the server cannot be reached.
+// Ask sends a copy of a viewer's request as a separate client with a line of its own, like one of the page's watchers:
+// knobs act on the line, and a reset breaks its watch. Ask replaces the copy's host and user agent, and returns when
+// the response begins. The caller closes the response's body. Ask may be called from any goroutine. Errors: 429 if
+// there are too many requests, 503 if the server cannot be reached.
 func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	w := s.watchers
 	if w.asked.Add(1) > maxAsked {
@@ -306,7 +307,7 @@ func (s *Sandbox) Ask(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// body is the body of the response to a viewer's request.
+// body is the body of the response to a viewer's request. Close calls over.
 type body struct {
 	io.ReadCloser
 	over func()

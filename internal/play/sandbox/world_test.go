@@ -143,8 +143,8 @@ func TestTheDemoRestsWhileAStoryIsTold(t *testing.T) {
 		}
 		const pods = "/api/v1/namespaces/default/pods"
 		assert.Equal(t, 0, acts("kubectl/v1.35", pods), "requests of the demo in the ten seconds after kubectl's")
-		assert.True(t, acts("kubectls/v1", pods) > 0, "the demo rests for a program")
-		assert.True(t, acts("kubectl/v1.35", pods+"/a/status") > 0, "the demo rests for a state")
+		assert.True(t, acts("kubectls/v1", pods) > 0, "the demo rests after a program's write")
+		assert.True(t, acts("kubectl/v1.35", pods+"/a/status") > 0, "the demo rests after a write of a status")
 		assert.Equal(t, 0, acts(WatcherAgent+"1", pods), "requests of the demo in the ten seconds after the console's")
 		assert.True(t, acts("Go-http-client/1.1", pods) > 0, "the demo does not go on")
 	})
@@ -180,7 +180,7 @@ func TestThePictureNeverLies(t *testing.T) {
 				pods := s.Client.Informer.Indexer.Objects
 				assert.True(t, pods != 0 && pods <= 3*demoPods, "after two minutes of demo: %d pods", pods)
 				rv := cacheOfPods(s).Cache.ResourceVersion
-				assert.True(t, rv >= 40, "after two minutes of demo the cache stands at %d", rv)
+				assert.True(t, rv >= 40, "after two minutes of demo the cache is at version %d", rv)
 			})
 		})
 	}
@@ -207,7 +207,7 @@ func comparePicture(t *testing.T, pods *fold.Resource, s pipeline.Snapshot) {
 	cached, informer, scheduler := cacheOfPods(s), s.Client.Informer, s.Client.Unfinished
 	compare := func(what string, picture int64, truth int) {
 		t.Helper()
-		assert.Equal(t, int64(truth), picture, "%s: the picture shows %d, the station says %d", what, picture, truth)
+		assert.Equal(t, int64(truth), picture, "%s: the picture shows %d, the station has %d", what, picture, truth)
 	}
 	shelf := func(station probe.Station, subject string) int64 {
 		return pods.Shelves[fold.ShelfName(station, subject)].N
