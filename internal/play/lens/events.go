@@ -14,8 +14,8 @@ import (
 const (
 	// MaxEvent is the longest frame of a watch, in bytes, that is parsed. Longer frames are only counted.
 	MaxEvent = 256 << 10
-	// HeadSize is the number of bytes of a body that [ReadVersion] needs: a list has its version before its items; an
-	// object has it before its spec, but perhaps after its managed fields.
+	// HeadSize is the number of bytes in which [ReadVersion] looks for a body's version. A list has it before its
+	// items, an object before its spec; a custom resource has it after its managed fields, which may be longer.
 	HeadSize = 16 << 10
 
 	// Maximum numbers of bytes of the texts in an [Event]. A name has up to 253 bytes, a namespace 63.
@@ -25,7 +25,7 @@ const (
 // Event is one frame of a watch, without its object. Long texts are cut.
 type Event struct {
 	Type       string // "ADDED", …; "" if the frame could not be read
-	Key        string // namespace/name
+	Key        string // namespace/name, or the name alone
 	RV         string
 	Code       int  // the code of an ERROR's Status
 	InitialEnd bool // whether it is the bookmark that ends a watch-list's initial state

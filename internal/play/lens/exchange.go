@@ -49,9 +49,9 @@ type exchange struct {
 	bytes    int64  // bytes read so far
 	why      string // the reason for the end
 	events   Events
-	piece    []byte // a copy of the last piece of a watch
-	at       time.Time
-	head     []byte // the beginning of the body of a list
+	piece    []byte    // a copy of the last piece of a watch
+	at       time.Time // the time at which the piece arrived
+	head     []byte    // the beginning of the body of a list
 }
 
 // rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the response parseable: it
@@ -172,7 +172,7 @@ const (
 	maxRedact = 4 * maxText // maximum number of bytes in which redact searches for secrets
 )
 
-// bound returns a copy of the beginning of a text, without secrets.
+// bound returns a copy of at most the first maxText bytes of a text, without secrets.
 func bound(text string) string {
 	text = redact.Text(text[:min(len(text), maxRedact)])
 	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "")
@@ -183,7 +183,7 @@ func bound(text string) string {
 // Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: (*RequestInfoFactory).NewRequestInfo
 func newAsk(r *http.Request) Ask {
 	query, options := r.URL.Query(), metav1.ListOptions{}
-	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // the server refuses queries with an error
+	_ = metav1.Convert_url_Values_To_v1_ListOptions(&query, &options, nil) // the server will refuse a malformed query
 	ask := askPath(r.URL.Path)
 	ask.Client, ask.Method = bound(r.UserAgent()), bound(r.Method)
 	ask.Labels, ask.Fields = bound(options.LabelSelector), bound(options.FieldSelector)
@@ -193,7 +193,7 @@ func newAsk(r *http.Request) Ask {
 	return ask
 }
 
-// askPath parses /api/v1/… and /apis/GROUP/VERSION/….
+// askPath parses the paths /api/VERSION/… and /apis/GROUP/VERSION/…. Any other path yields an empty Ask.
 func askPath(path string) (ask Ask) {
 	parts := slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" })
 	group := ""
@@ -238,7 +238,7 @@ func (a *Ask) trail() string {
 	return strings.Join([]string{a.Client, a.Resource, a.Namespace, a.Labels, a.Fields}, "\x00")
 }
 
-// plural returns the resource without its group, the resource's name in our client half.
+// plural returns the resource without its group, as records of our client half name it.
 func (a *Ask) plural() string {
 	name, _, _ := strings.Cut(a.Resource, ".")
 	return name
@@ -256,7 +256,7 @@ func (a *Ask) what() string {
 	return text
 }
 
-// short returns a client's name for sentences.
+// short returns a client's name for sentences: that in its user agent, without the version.
 func short(client string) string {
 	return cmp.Or(probe.AgentOf(client), "a client without a user agent")
 }

@@ -30,7 +30,7 @@ type request struct {
 	named string // the resource's name in the log; "": there are too many
 
 	status    int
-	lastFrame time.Time // the time of the last frame, or else of the header
+	lastFrame time.Time // the time of the last frame or, before the first, of the header
 	rv        string    // the version of the list or object in the response
 	cause     string    // the reason for the end
 	ended     time.Time // zero: the request is open
@@ -137,8 +137,8 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	}
 }
 
-// older reports whether version a is before b; "" is before every version. Since Kubernetes 1.35, clients may compare
-// versions of one resource.
+// older reports whether version a is before b; "" is before every number, and other texts are before none. Since
+// Kubernetes 1.35, clients may compare versions of one resource.
 func older(a, b string) bool {
 	m, errA := strconv.ParseUint(a, 10, 64)
 	n, errB := strconv.ParseUint(b, 10, 64)

@@ -26,8 +26,8 @@ func times(n int, do func()) {
 	}
 }
 
-// TestFindings runs each program in two parts: its behaviour is no finding after the first part, and is one after the
-// second. The program's twin behaves almost the same, and is never a finding.
+// TestFindings runs each program in two parts: the lens has no finding after the first part, and one after the second.
+// The program's twin behaves almost the same, and never causes a finding.
 func TestFindings(t *testing.T) {
 	ran := map[string]bool{}
 	for _, c := range []struct {
@@ -146,7 +146,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// long is the query of a watch that does not time out.
+// long is the query of a watch that does not time out during the test.
 const long = "timeoutSeconds=36000"
 
 func from(version string) string { return "resourceVersion=" + version }

@@ -112,8 +112,8 @@ func told(t *testing.T, log *probe.Log, points ...probe.Point) (lines []string) 
 	return lines
 }
 
-// TestWhatIsSeenIsToldInTheLog compares the log's sentences, and checks that the log, the report and the errors contain
-// no credentials. The gate holds the world all the time, but not the lens.
+// TestWhatIsSeenIsToldInTheLog checks the log's sentences, and that the log, the report and the errors contain no
+// credentials. The gate holds the world all the time, but not the lens.
 func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	next := make(chan bool) // closed to end the watch
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +147,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 	other := probe.NewLog(clock.RealClock{}, 0)
 	b.lens.Show(other)
 	lines := told(t, other, probe.WireOpened)
-	assert.True(t, len(lines) == 2, "the next log was told %q of an open watch, want that it is there", lines)
+	assert.True(t, len(lines) == 2, "the next log has %q about an open watch, want two records", lines)
 	close(next)
 	<-answered
 	lines = append(told(t, log), told(t, other, probe.RequestAnswered)[2:]...)

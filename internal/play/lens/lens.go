@@ -154,15 +154,15 @@ func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	case acts[ask.Subresource] || acts[clean.Subresource] || ask.plural() == "proxy":
 		return negotiation.Refusal(http.StatusForbidden,
 			"the lens does not let %s through, which can change things although it is a GET"+how, ask.Subresource)
-	case len(r.Header["Upgrade"]) > 0: // ?watch=true changes nothing: servers ignore it for an exec
+	case len(r.Header["Upgrade"]) > 0: // even with ?watch=true, because a server ignores it in an exec
 		return negotiation.Refusal(http.StatusForbidden, "the lens does not let this request become another "+
 			"protocol, which is a stream in both directions"+how)
 	}
 	return nil
 }
 
-// Show makes the lens write records to a log as our own server does: about each request, and about each watch,
-// including open ones, as a watcher and its wire. The log's gate does not hold the lens.
+// Show makes the lens write its records to this log, and no longer to an earlier one. Each request has records, and
+// each watch, even an open one, has those of a watcher and its stream. The log's gate does not hold the lens.
 func (l *Lens) Show(log *probe.Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

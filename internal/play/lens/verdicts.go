@@ -27,12 +27,12 @@ type judged struct {
 
 // Thresholds of the verdicts.
 const (
-	// pollsWithin is the longest mean time between the lists of a poll, because rarer lists cost little. A few lists
-	// are not a poll, because a command such as helm lists several times, and people repeat commands.
+	// pollsWithin is the longest mean time between the lists of a poll: rarer lists cost little. Fewer than maxSteps
+	// lists are not a poll, because a command such as helm lists several times, and people repeat commands.
 	pollsWithin = 2 * time.Minute
 	minGone     = 3               // watches in a row from the same stale version
 	silentFor   = 2 * time.Minute // longer than any client's backoff
-	togetherFor = 2 * time.Second // time for which two watches are open
+	togetherFor = 2 * time.Second // two watches must have been open for this time
 )
 
 // verdict describes one harmful habit. To add one, add a row to verdicts, two programs to TestFindings (one with the
@@ -161,8 +161,8 @@ func (c *judged) say(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// gone looks at the latest watches that got 410 for one version. It returns the first of them and their number. It
-// returns nil if a watch has succeeded since, or the client has read the state.
+// gone returns the first of the newest watches that got 410 for the same version, and their number. It returns nil if
+// a watch has succeeded since, or the client has read the state.
 func (c *judged) gone() (first *request, n int) {
 	for _, r := range slices.Backward(c.rows) {
 		switch {

@@ -116,7 +116,7 @@ func (w *world) learn(answer []byte) string {
 	return got.ResourceVersion
 }
 
-// age changes the pod until no cache remembers its earlier versions.
+// age changes the pod until no cache's history contains its earlier versions.
 func (w *world) age() {
 	for range historySize + 1 {
 		w.change()

@@ -47,7 +47,7 @@ type watched struct {
 	objects  atomic.Int64 // the informer's objects
 	first    atomic.Int64 // objects of a watch-list's initial state so far; negative while no such state arrives
 	exceeded atomic.Bool  // there is too much data; never reset
-	trouble  atomic.Value // string: the problem of the newest answer
+	trouble  atomic.Value // string: the problem with the newest response or with the connection; "": none
 }
 
 // said returns the present problem, with advice; "": there is none.
@@ -131,7 +131,7 @@ var metadata = func() runtime.Decoder {
 	return json.NewSerializerWithOptions(json.DefaultMetaFactory, known, known, json.SerializerOptions{})
 }()
 
-// Decode implements [runtime.Decoder]. It drops the parts of each object that a guest does not need.
+// Decode implements [runtime.Decoder]. It drops what a guest does not need, and stops the informer at too many objects.
 func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := metadata.Decode(data, defaults, into)
@@ -184,10 +184,10 @@ func slim(object *metav1.PartialObjectMetadata) {
 }
 
 const (
-	// dialTimeout is the maximum time in which a server must accept a connection.
+	// dialTimeout is the time within which a server must accept a connection.
 	dialTimeout = 5 * time.Second
-	// answerTimeout is the maximum time in which a server must send the header of a response to one of our own
-	// requests. An API server allows a request no more time.
+	// answerTimeout is the time within which a server must send the header of a response to one of our own requests. It
+	// is an API server's own default limit.
 	answerTimeout = time.Minute
 )
 

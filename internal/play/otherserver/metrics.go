@@ -78,7 +78,7 @@ func readMetrics(text io.Reader) Metrics {
 		line := lines.Bytes()
 		what := shown[string(line[:max(0, bytes.IndexAny(line, "{ "))])]
 		if what == "" || what == "watcher open" && !bytes.Contains(line, []byte(`verb="WATCH"`)) {
-			continue // most lines need no slow expressions
+			continue // most lines: they skip the slow regular expressions
 		}
 		found := metricLine.FindSubmatch(line)
 		if found == nil {

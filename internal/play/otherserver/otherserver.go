@@ -43,7 +43,7 @@ type Choice struct {
 // resourceName matches a resource of core/v1, or one with its version and group.
 var resourceName = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?:\.(v[a-z0-9]+)\.([a-z0-9.-]+))?$`)
 
-// resource is a watched collection.
+// resource is a chosen resource: its name in the Choice, its plural, and the API path of its group and version.
 type resource struct{ name, plural, path string }
 
 // Check returns a 400 for a malformed choice. It does not check whether the server has the resources.
@@ -77,7 +77,7 @@ func (c *Choice) read() (all []resource, err error) {
 
 // Config describes a [Guest]. Servers, Choice and Clock are required.
 type Config struct {
-	Servers      []*url.URL
+	Servers      []*url.URL // the addresses of one server
 	Choice       Choice
 	Clock        clock.WithTicker
 	Probe        *probe.Probe

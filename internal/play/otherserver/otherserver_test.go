@@ -270,7 +270,7 @@ func TestAnAnswerThatIsNotUnderstoodIsNamed(t *testing.T) {
 				<-r.Context().Done()
 			})
 			guest.until(t, func(s WatchedState) bool {
-				require.True(t, len(s.Trouble) <= 400, "it is told in %d bytes", len(s.Trouble))
+				require.True(t, len(s.Trouble) <= 400, "the trouble has %d bytes", len(s.Trouble))
 				return c.want != "" && strings.Contains(s.Trouble, c.want) || c.want == "" && s.Trouble == "" &&
 					s.Synced && s.Objects == 1
 			})
