@@ -65,7 +65,7 @@ func (l Lab) explain(out string) []string {
 	if late := timedOut.FindStringSubmatch(out); late != nil {
 		return []string{
 			fmt.Sprintf("The check has not finished: %s still runs after %s.", late[2], late[1]),
-			"Something in it waits for ever, or this computer is busy: run it again. See all of it: " + l.TestCommand(),
+			"Something in it waits forever, or this computer is busy: run it again. See all of it: " + l.TestCommand(),
 		}
 	}
 	says := []string{"Not yet. The promise that does not hold: " + l.promise()}
@@ -96,7 +96,7 @@ func (l Lab) replay() string {
 	return "go run ./cmd/viz -replay internal/observe/takes/" + l.Take + takes.Suffix
 }
 
-// checkAnswer compares the copy's answer file with the recording's answer.
+// checkAnswer compares the copy's answer file with the lab's answer, ignoring case.
 func (l Lab) checkAnswer(dir string) Verdict {
 	given := answerIn(dir)
 	switch {

@@ -98,9 +98,9 @@ func TestStartWritesIntoAnEmptyFolderOrMakesOne(t *testing.T) {
 			assert.True(t, err == nil && strings.Contains(string(text), "wrong"), "got %s, %v", text, err)
 			text, err = os.ReadFile(filepath.Join(at, "chapters", "01-storage", "labs", "tiny.txtar"))
 			assert.True(t, err == nil && string(text) == "title: A lab\n",
-				"the copy says of its lab %q, %v; want no edit", text, err)
+				"the copy's file of the lab is %q, %v; want no edit", text, err)
 			here, _, _ := In(at)
-			assert.Equal(t, "", here.ID, "a lab that is not in the list is")
+			assert.Equal(t, "", here.ID, "the id of a lab that is not in the list")
 			_, err = os.Stat(filepath.Join(at, "inside"))
 			assert.True(t, errors.Is(err, fs.ErrNotExist), "the working copy holds a copy of itself: %v", err)
 		})

@@ -23,20 +23,20 @@ import (
 // Want, $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes. With Times, $i in
 // Do is the number of the request.
 type Action struct {
-	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
-	Times  int               `json:"times"` // number of concurrent requests whose responses are ignored; 0: one request
-	Later  bool              `json:"later"` // a stream, compared after the last action
-	After  int               `json:"after"` // milliseconds to wait before the request
-	Keep   map[string]string `json:"keep"`  // parts of the answer to save, by name: patterns with one group
-	What   string            `json:"what"`  // describes the compared part; "": nothing is compared
-	Show   string            `json:"show"`  // a pattern: compares its groups or, without groups, the number of matches
-	Want   string            `json:"want"`
+	Do     string            `json:"do"`     // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
+	Times  int               `json:"times"`  // number of concurrent requests whose responses are ignored; 0: one request
+	Later  bool              `json:"later"`  // a stream, compared after the last action
+	After  int               `json:"after"`  // milliseconds to wait before the request
+	Keep   map[string]string `json:"keep"`   // parts of the answer to save, by name: patterns with one group
+	What   string            `json:"what"`   // describes the compared part; "": nothing is compared
+	Show   string            `json:"show"`   // a pattern: compares its groups or, without groups, the number of matches
+	Want   string            `json:"want"`   // what Show must yield: groups joined by spaces ("nothing" if none), or the number
 	Within int               `json:"within"` // seconds to repeat Do until it matches; 0: three for GET /viz/, else none
 }
 
 // Drive builds and starts the program in the working copy dir, and plays the step's script. It writes each action to
-// progress. problem is a failed build or start, or the first wrong response, or "". broken lists the broken promises.
-// err means that ctx is done or the program cannot be run.
+// progress. problem is a failed build or start, or the first wrong response, or "". broken lists the numbers of the
+// broken promises. err means that ctx is done, the script took over five minutes, or the program cannot be run.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
 	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")
@@ -123,8 +123,8 @@ func (p *player) play(ctx context.Context, script []Action) (problem string) {
 	return problem
 }
 
-// open sends a request and waits for the response's header, or runs a command. read returns the response's status and
-// body, the command's output, or the request's error.
+// open sends a request and waits for the response's header, or runs a command to its end. The caller must call read
+// once. It returns the response's status and body, the command's output, or the request's error.
 func (p *player) open(ctx context.Context, do string) (read func() string) {
 	if command, runs := strings.CutPrefix(do, "RUN "); runs {
 		words := strings.Fields(command)
@@ -185,7 +185,7 @@ func (p *player) differs(a Action, answer string) string {
 	return ""
 }
 
-// broken returns the promises that the program's rules report as broken.
+// broken returns the numbers of the promises that the program's rules report as broken.
 func (p *player) broken(ctx context.Context) (broken []int) {
 	var report rules.Report
 	_, body, _ := strings.Cut(p.open(ctx, "GET /viz/rules")(), "\n")

@@ -20,8 +20,9 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// Break returns the file that the lab changes in the checkout at root, with its text before and after the change. The
-// broken text is formatted and has no unused imports. The error names a missing text or symbol.
+// Break returns the path of the file that the lab changes in the checkout at root, and its text before and after the
+// change. It writes nothing. The broken text is formatted and has no unused imports. The error names a missing text or
+// symbol.
 func (l Lab) Break(root fs.FS) (name string, before, after []byte, err error) {
 	decl, err := l.declaration(root)
 	if err != nil {
@@ -90,7 +91,7 @@ func tidy(src []byte) ([]byte, error) {
 }
 
 // Solution returns a diff for git that turns a lab's broken sources into those at root. For a Predict it returns the
-// answer, and the record that shows it. It reads the lab at root: a working copy lacks the edit.
+// answer, and the record that shows it. root must be the checkout: a working copy lacks the edit.
 func Solution(root, id string) (string, error) {
 	all, err := Load(os.DirFS(filepath.Join(root, "chapters")))
 	if err != nil {

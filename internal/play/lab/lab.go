@@ -32,11 +32,11 @@ type Kind string
 // The kinds of labs.
 const (
 	Find    Kind = "find it"    // find and repair a bug
-	Build   Kind = "build it"   // write the heart of a station, which is missing
+	Build   Kind = "build it"   // write the missing body of a station's main function
 	Predict Kind = "predict it" // answer a question about a recording, without code
 )
 
-// Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with the fields that have keys, as YAML.
+// Lab is one exercise: a file chapters/CHAPTER/labs/ID.txtar. The file begins with YAML, the fields with json names.
 // A Find or a Build then has its edit: whole lines and their replacement, or the new body of a declaration. A Predict
 // has the answer, and the number of the record that shows the answer.
 type Lab struct {

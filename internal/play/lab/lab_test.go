@@ -172,8 +172,8 @@ func TestALabThatIsMalformedIsNamed(t *testing.T) {
 	}
 }
 
-// TestALabWhosePlaceIsGoneIsAnError ensures that, when the sources change, an outdated lab fails in this test instead
-// of in a workshop.
+// TestALabWhosePlaceIsGoneIsAnError breaks sources that do not fit the lab, and checks that the error states the
+// reason.
 func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() " +
 		"}\n\ntype T struct{}\n")}}

@@ -14,9 +14,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// The path is one working copy in which the hearts of chapters 02 to 14 are first tries: a step is a build-it lab whose
-// body is its chapter's first try. PathFolder of the working copy holds, for each step, a file with the step's state,
-// and our source of the step.
+// The path is one working copy for all steps. A step is a build-it lab of chapters 02 to 14, whose first body is its
+// chapter's first try. The copy's PathFolder holds, for each step, a file with its state, and our source of it.
 const (
 	PathFolder = ".path"
 	pathID     = "path"                // the id in the working copy's marker
@@ -25,7 +24,7 @@ const (
 
 // The states of a step.
 const (
-	Open   = "open"   // the body is a first try
+	Open   = "open"   // the body is the first try, or has not passed the check yet
 	Yours  = "yours"  // the reader's body has passed the check
 	Passed = "passed" // the body is our source
 )

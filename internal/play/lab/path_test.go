@@ -33,9 +33,9 @@ func TestAStepForEachChapter(t *testing.T) {
 	}
 }
 
-// TestTheWorkingCopyKnowsHowItsStepsStand checks that the copy separates the reader's steps from ours, and lists the
+// TestTheWorkingCopyHoldsTheStatesOfItsSteps checks that the copy separates the reader's steps from ours, and lists the
 // stations for the stage.
-func TestTheWorkingCopyKnowsHowItsStepsStand(t *testing.T) {
+func TestTheWorkingCopyHoldsTheStatesOfItsSteps(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "path")
 	require.NoError(t, StartPath(root, dir))
 	assert.True(t, IsPath(dir) && !IsPath(root), "which of them is a working copy")
@@ -65,7 +65,7 @@ func TestTheWorkingCopyKnowsHowItsStepsStand(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, "-- body: history.appendLocked --\n"), "the copy has the answer: %s", text)
 }
 
-// TestARequestIsPrintedAsItIsSent compares the printed request with the sent one: readers send printed requests.
+// TestARequestIsPrintedAsItIsSent compares the printed request with the sent one: readers copy printed requests.
 func TestARequestIsPrintedAsItIsSent(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
