@@ -23,14 +23,14 @@ import (
 // Want, $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes. With Times, $i in
 // Do is the number of the request.
 type Action struct {
-	Do     string            `json:"do"`     // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
-	Times  int               `json:"times"`  // number of concurrent requests whose responses are ignored; 0: one request
-	Later  bool              `json:"later"`  // a stream, compared after the last action
-	After  int               `json:"after"`  // milliseconds to wait before the request
-	Keep   map[string]string `json:"keep"`   // parts of the answer to save, by name: patterns with one group
-	What   string            `json:"what"`   // describes the compared part; "": nothing is compared
-	Show   string            `json:"show"`   // a pattern: compares its groups or, without groups, the number of matches
-	Want   string            `json:"want"`   // what Show must yield: groups joined by spaces ("nothing" if none), or the number
+	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
+	Times  int               `json:"times"` // number of concurrent requests whose responses are ignored; 0: one request
+	Later  bool              `json:"later"` // a stream, compared after the last action
+	After  int               `json:"after"` // milliseconds to wait before the request
+	Keep   map[string]string `json:"keep"`  // parts of the answer to save, by name: patterns with one group
+	What   string            `json:"what"`  // describes the compared part; "": nothing is compared
+	Show   string            `json:"show"`  // a pattern: compares its groups or, without groups, the number of matches
+	Want   string            `json:"want"`
 	Within int               `json:"within"` // seconds to repeat Do until it matches; 0: three for GET /viz/, else none
 }
 

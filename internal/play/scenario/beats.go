@@ -294,7 +294,7 @@ func said(r *probe.Record, name string) string {
 	return r.Field(probe.Field(name))
 }
 
-// Shows returns nil if the records of a run meet every claim of the moral. Otherwise the error names an unmet claim.
+// Shows returns nil if the records of a run meet every claim of the moral, or an [Unshown] about the first unmet claim.
 func (s *Story) Shows(records []probe.Record) error {
 	f := newFacts(s)
 	for i := range records {

@@ -20,7 +20,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// own returns options that select the story's pods, or the pods with the given labels.
+// own returns a function that selects the story's pods in options or, if labels is not "", the pods with these labels.
 func (s *runner) own(labels string) func(*metav1.ListOptions) {
 	return func(options *metav1.ListOptions) { options.LabelSelector = cmp.Or(labels, s.ownLabel()) }
 }
@@ -109,7 +109,7 @@ func kubelets(s *runner, a *args) (answer, error) {
 
 func node(n int) string { return fmt.Sprintf("story-node-%d", n) }
 
-// kubelet runs the reflector of the i-th of n kubelets; a plain one requests no bookmarks.
+// kubelet starts the reflector of the i-th of n kubelets; a plain one requests no bookmarks.
 func (s *runner) kubelet(i, n int, plain bool) {
 	which := func(options *metav1.ListOptions) {
 		options.FieldSelector = "spec.nodeName=" + node(i)

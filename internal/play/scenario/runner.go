@@ -41,7 +41,7 @@ type runner struct {
 	group routine.Group
 	ends  []func() // called at the end of the story, to undo changes that the sandbox does not undo
 
-	from  uint64         // the last record before the story's first
+	from  uint64         // number of the last record before the story's first
 	seen  []probe.Record // the story's records that have been read
 	facts *facts         // facts about the records in seen
 
@@ -63,7 +63,7 @@ func newRunner(t *sandbox.Run, w *Env, story *Story) *runner {
 	}
 }
 
-// doAll runs the steps one after the other.
+// doAll runs the steps one after the other, up to the first error. It does not wait for those marked later.
 func (s *runner) doAll(steps []step) error {
 	for i := range steps {
 		each, words, err := &steps[i], make([]string, len(steps[i].args)), error(nil)
@@ -102,7 +102,7 @@ type answer struct {
 	fields map[string]string
 }
 
-// keep returns a function that saves an answer under a name.
+// keep returns a function that saves an answer under a name, and returns the answer's error.
 func (s *runner) keep(name string) func(answer, error) error {
 	return func(a answer, err error) error {
 		s.vars[name] = a.value
@@ -180,7 +180,7 @@ func (s *runner) await(m rest, after uint64) (probe.Record, error) {
 	}
 }
 
-// read reads the records since the last read.
+// read appends the log's new records to seen. It fails if the log has dropped some, or if the story has too many.
 func (s *runner) read() error {
 	var ok bool
 	n := len(s.seen)

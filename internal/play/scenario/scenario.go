@@ -32,7 +32,7 @@ type Story struct {
 	// Pod is the name of the story's pod a. Controllers then schedule and run that pod. "": no controller acts on pod
 	// a, and its name is the story's id and the letter, like other pods' names.
 	Pod string `json:"pod,omitempty"`
-	// Unfolds makes the stage show a station's name only after a beat has looked at the station.
+	// Unfolds makes the stage show a station's name only from the first beat on that has the station in Look.
 	Unfolds bool `json:"unfolds,omitempty"`
 	// Cast has the watchers whose lanes come first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
@@ -56,7 +56,7 @@ type Member struct {
 	Name string `json:"name"`
 	// Is identifies the client by texts of its stream's or watcher's records: the Fields of a [probe.Query].
 	Is map[probe.Field]string `json:"is"`
-	// Nth is the client's index, by arrival, among several with the same texts.
+	// Nth is the client's index, from 0 and by arrival, among several with the same texts.
 	Nth int `json:"nth,omitempty"`
 	// Pin makes a pin at the ring show the client's version.
 	Pin bool `json:"pin,omitempty"`
@@ -143,8 +143,8 @@ type Operator interface {
 	//
 	//	server stop        ends the server half; its clients are refused
 	//	server start       starts another one on the same etcd
-	//	etcd slow D        each list of etcd takes D
-	//	etcd restore V     restores etcd's state of a version, for the next server
+	//	etcd slow D        each list request to etcd takes the duration D
+	//	etcd restore V     restores etcd's state at version V, for the next server
 	//	other start        starts another server on the same etcd, without a recording, and waits until it is ready;
 	//	                   new connections lead to it
 	//	other first        new connections lead to the first server again

@@ -129,7 +129,7 @@ func TestEveryStoryIsTold(t *testing.T) {
 				}
 			}
 		}
-		assert.True(t, asked != 0, "%s asks nothing", each.ID)
+		assert.True(t, asked != 0, "%s has no question", each.ID)
 		assert.True(t, len(each.Moral) > 0, "%s has no moral", each.ID)
 	}
 }

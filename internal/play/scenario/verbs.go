@@ -64,9 +64,9 @@ var verbs = map[string]verb{
 	// makes the cache of pods and the informer report every object; a relist only reports a count
 	"recount": recount,
 
-	"await":  await, // PATTERN, or D; sets NAME.rv, .seq, .n, .type, .subject, and the record's texts by name
-	"count":  count, // PATTERN: returns the number of matches, and .most, their largest first argument
-	"expect": expect,
+	"await":  await,  // D: sleeps. PATTERN: waits for a record; sets NAME.rv, .seq, .n, .type, .subject, and its texts
+	"count":  count,  // PATTERN: returns the number of matches, and .most, their largest first argument
+	"expect": expect, // GOT WANT…: requires that GOT equals the rest of the words
 }
 
 // args are the words of a step: NAME=VALUE by name, all other words in their order.
