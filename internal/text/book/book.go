@@ -1,8 +1,8 @@
 // Package book turns the chapters into pages. goldmark renders the prose of the embedded README.md files; declarations
 // are taken, by symbol, from the embedded sources, so that readers see the code that runs.
 //
-// The package does not trust the prose: it drops raw HTML and escapes everything, so that the page's
-// Content-Security-Policy needs no exception. It makes no requests, for a build or for a reader.
+// The package drops raw HTML and escapes everything in the prose, so that the page's Content-Security-Policy needs no
+// exception. Neither building the book nor reading it makes a request to another server.
 //
 // There is no goroutine and no lock in this package.
 package book

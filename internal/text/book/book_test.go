@@ -426,7 +426,7 @@ func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 			title, _, _ := strings.Cut(strings.TrimPrefix(read(t, next), "# "), "\n")
 			want += fmt.Sprintf("\n<!-- made -->\nNext: [%s](../%s)\n<!-- end -->\n", title, next)
 		}
-		assert.True(t, links == 0, "%s: a link to a first try does not stand at the beginning of its line",
+		assert.True(t, links == 0, "%s: a link to a first try is not at the beginning of its line",
 			chapter.Folder)
 		assert.False(t, strings.Contains(want, "\n> **Answer**"), "%s: an answer is a quotation, which no forge folds",
 			chapter.Folder)

@@ -44,9 +44,9 @@ internal/check/compat check the right columns against the real modules.
 func differencesPage(tree *source.Tree, _ fs.FS) ([]byte, error) {
 	return page(tree, `# What differs from upstream
 
-We simplify in public: whatever is left out of a type or a method, or is done in another way, is said where it is
-declared, in a line that begins with "Differs:". These are all of the chapters'. What a whole chapter leaves out is in
-the last sections of its README; "git grep Differs: internal" finds what stands around the chapters.
+We simplify in public: where a type or a method leaves something out or does it in another way, its comment has a line
+that begins with "Differs:". This page has all such lines of the chapters. What a whole chapter leaves out is in the
+last sections of its README; "git grep Differs: internal" finds the lines outside the chapters.
 `, "", func(note source.Note) string {
 		if note.Differs == "" {
 			return ""

@@ -44,12 +44,12 @@ type document struct {
 	name    string // the path from the root of the repository
 	src     []byte
 
-	mentioned map[*Part]int   // the section that mentioned a part last, by number; the first is 0
+	mentioned map[*Part]int   // number of the last section that mentions each part; 0: before the first heading
 	named     map[string]bool // the ids of rows and questions
 	answer    ast.Node        // the line that begins the answer around the present node; nil: there is none
 }
 
-// renamed has old names of headings, by their present names, so that old links still lead to them.
+// renamed has the old ids of headings, by their present ids. Each heading keeps its old id, for old links.
 var renamed = map[string]string{
 	"a-deleted-object-is-back":                     "a-deleted-object-is-there-again",
 	"a-new-handler":                                "a-handler-comes",
@@ -176,7 +176,7 @@ func (d *document) label(node, words ast.Node) {
 	node.SetAttributeString("id", []byte(id))
 }
 
-// ready returns a node of HTML that goldmark writes as it is. It has no words for [document.text].
+// ready returns a node of HTML that goldmark writes as it is, and that [document.text] ignores.
 func ready(format string, args ...any) *ast.String {
 	node := ast.NewString(fmt.Appendf(nil, format, args...))
 	node.SetCode(true) // goldmark then neither escapes the text nor resolves entities
@@ -212,7 +212,7 @@ func (d *document) problem(node ast.Node, format string, args ...any) {
 	d.editor.problem(d.name, line, format, args...)
 }
 
-// RegisterFuncs registers the nodes that document renders.
+// RegisterFuncs implements goldmark's node renderer: document itself renders only fenced blocks.
 func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }

@@ -26,7 +26,7 @@ type Decl struct {
 // Line returns the line of the declared name.
 func (d *Decl) Line() int { return d.pkg.tree.Line(d.name.Pos()) }
 
-// collect finds the declarations of a file.
+// collect appends the declarations of a file to p.Decls.
 func (p *Package) collect(file *File) {
 	for _, decl := range file.AST.Decls {
 		switch decl := decl.(type) {
@@ -72,7 +72,7 @@ func (f *File) typeName(expr ast.Expr) string {
 	return written[strings.LastIndexAny(written, "*.")+1:]
 }
 
-// block finds the declarations of one const, var or type block. Constants and variables of one block belong together
+// block declares the names of one const, var or type block. Constants and variables of one block belong together
 // (an iota alone explains nothing), so the whole block is their declaration. Each type is a declaration of its own.
 func (p *Package) block(file *File, block *ast.GenDecl) {
 	for _, spec := range block.Specs {
@@ -97,7 +97,7 @@ func (p *Package) block(file *File, block *ast.GenDecl) {
 	}
 }
 
-// members finds the declarations inside a struct or an interface type.
+// members declares the fields of a struct type, or the methods of an interface type, whose name is of.
 func (p *Package) members(file *File, of string, fields *ast.FieldList) {
 	for _, field := range fields.List {
 		names := field.Names
@@ -110,7 +110,7 @@ func (p *Package) members(file *File, of string, fields *ast.FieldList) {
 	}
 }
 
-// declare adds a declaration, with the lines of node and its doc comment.
+// declare appends a declaration to p.Decls, with the lines of node and its doc comment.
 func (p *Package) declare(file *File, symbol string, name *ast.Ident, node ast.Node, doc *ast.CommentGroup) {
 	d := &Decl{Symbol: symbol, File: file, To: p.tree.Line(node.End()), node: node, name: name, pkg: p}
 	p.Decls = append(p.Decls, d)
@@ -140,9 +140,9 @@ func (d *Decl) Body() (from, to int, ok bool) {
 	return int(fn.Body.Lbrace-start) + 1, int(fn.Body.Rbrace - start), true
 }
 
-// Without returns the numbers of the lines to leave out of a struct that is shown with only the named fields. Its first
-// line, these fields with their comments, and its last line stay. Without names it leaves out nothing. A name that is
-// not a field is an error.
+// Without returns the numbers of the lines to leave out of a struct that is shown with only the named fields. The line
+// with its name, these fields with their comments, and its last line stay; its doc comment does not. Without names it
+// leaves out nothing. A name that is not a field is an error.
 func (d *Decl) Without(names []string) (map[int]bool, error) {
 	left := make(map[int]bool)
 	if len(names) == 0 {

@@ -62,7 +62,7 @@ func (t *Tree) scan(group *ast.CommentGroup) []Note {
 			case strings.HasPrefix(text, differsMark):
 				note := Note{Line: first + i, Differs: strings.TrimSpace(strings.TrimPrefix(text, differsMark))}
 				if note.Differs == "" {
-					note.Err = fmt.Errorf("differs line says nothing")
+					note.Err = fmt.Errorf("the Differs line is empty")
 				}
 				notes = append(notes, note)
 				differs = len(notes) - 1
@@ -167,7 +167,7 @@ type Mention struct {
 	Line     int
 	Node     ast.Node      // the call; for a place that only names the point, that name
 	In       *ast.FuncDecl // nil: the place is outside any function
-	Function string        // "WatchCache.updateCacheLocked"
+	Function string        // "WatchCache.updateCacheLocked"; "" if In is nil
 }
 
 // reports are the methods that report a point, which is their first argument.
