@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// gzipThreshold is the size above which compressing costs less than sending: upstream's defaultGzipThresholdBytes.
+// gzipThreshold is the size in bytes above which a response is compressed: upstream's defaultGzipThresholdBytes.
 const gzipThreshold = 128 * 1024
 
-// gzipPool keeps compressors for later responses: each takes more than a megabyte. The compressors favor speed,
-// because a server's processors are busy before its network is.
+// gzipPool keeps compressors for later responses: each takes more than a megabyte. The compressors favor speed over
+// size, because a server runs out of CPU before it runs out of bandwidth.
 var gzipPool = sync.Pool{New: func() any {
 	compressor, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // only an unknown level is an error
 	return compressor
@@ -56,7 +56,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.kept.Write(p)
 }
 
-// pieces writes the contents of the buffer. A Write before Close means that the response is large.
+// pieces writes the buffer's contents to the response. A Write before Close means that the response is large.
 type pieces struct{ *Writer }
 
 func (w pieces) Write(p []byte) (int, error) {

@@ -28,7 +28,7 @@ import (
 
 // The media types of responses. Requests may use any type that the scheme's codecs read, including protobuf.
 //
-// Differs: upstream also answers in protobuf and CBOR. Every client that prefers them accepts JSON, too.
+// Differs: upstream also answers in protobuf and CBOR. A client that accepts nothing else gets a 406.
 const (
 	JSON = runtime.ContentTypeJSON
 	YAML = runtime.ContentTypeYAML

@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// TableOptions parses the query parameters of a conversion to a table; nil: no table. The error is a 400.
+// TableOptions parses a table's query parameters. It returns nil if output is not a table. The error is a 400.
 func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, error) {
 	if output.Convert == nil || output.Convert.Kind != "Table" {
 		return nil, nil
@@ -32,8 +32,8 @@ func TableOptions(r *http.Request, output MediaType) (*metav1.TableOptions, erro
 	return options, nil
 }
 
-// Transform converts obj to target; nil: not at all. It leaves a Status as it is, so that clients recognize errors.
-// rows makes the table, with the object in each row. An impossible conversion is a 406.
+// Transform converts obj to target, and returns obj itself if target is nil or obj is a Status, which is how clients
+// recognize errors. rows makes the table, with the object in each row. An impossible conversion is a 406.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/response.go: doTransformObject
 func Transform(obj runtime.Object, options *metav1.TableOptions, target *schema.GroupVersionKind,

@@ -1,6 +1,6 @@
 // Package redact removes secrets from texts: the values of Authorization headers and cookies, bearer tokens, passwords
-// in URLs, the values of query parameters outside the API, and the data of Secrets. The program passes through it
-// each recording that it saves or sends, each query in the log, and each text of a client in the lens.
+// in URLs, the values of query parameters outside the API, and the data of Secrets. The program applies it to each
+// recording that it saves or sends, to each query in the log, and to each text of a client in the lens.
 //
 // All functions are pure.
 package redact

@@ -23,7 +23,7 @@ import (
 	"listwatch/internal/kube/scheme"
 )
 
-// ServiceStrategy is for services.
+// ServiceStrategy is for services, which the server only stores.
 type ServiceStrategy struct{ KeptStrategy }
 
 // AllowCreateOnUpdate lets a PUT create a service.
@@ -68,7 +68,7 @@ func (ReplicationControllerStrategy) Default(obj runtime.Object) {
 	}
 }
 
-// VolumeStrategy is for volumes and their claims.
+// VolumeStrategy is for persistent volumes and their claims, which the server only stores.
 type VolumeStrategy struct{ KeptStrategy }
 
 // Default sets a missing volume mode and, for a volume, a missing reclaim policy.
@@ -93,7 +93,7 @@ func (s VolumeStrategy) PrepareForCreate(obj runtime.Object) {
 	}
 }
 
-// StorageClassStrategy is for storage classes.
+// StorageClassStrategy is for storage classes, which the server only stores.
 type StorageClassStrategy struct{ KeptStrategy }
 
 // Default sets a missing reclaim policy and a missing binding mode.
@@ -111,7 +111,7 @@ type LeaseStrategy struct{ freely }
 // AllowCreateOnUpdate lets a PUT create a lease.
 func (LeaseStrategy) AllowCreateOnUpdate() bool { return true }
 
-// AllowUnconditionalUpdate requires a resource version in an update.
+// AllowUnconditionalUpdate returns false: an update must have a resource version.
 func (LeaseStrategy) AllowUnconditionalUpdate() bool { return false }
 
 // Validate checks the duration and the number of transitions.
@@ -198,10 +198,10 @@ func (EventStrategy) Validate(obj runtime.Object) field.ErrorList {
 // ValidateUpdate checks the same as Validate.
 func (s EventStrategy) ValidateUpdate(obj, _ runtime.Object) field.ErrorList { return s.Validate(obj) }
 
-// maxDataSize is the maximum size of the data in a config map or secret. Etcd refuses requests of more than 1.5 MiB.
+// maxDataSize is the maximum number of bytes of data in a config map or secret. Etcd refuses requests over 1.5 MiB.
 const maxDataSize = 1 << 20
 
-// ConfigMapStrategy is for config maps.
+// ConfigMapStrategy is for config maps, which may be immutable.
 type ConfigMapStrategy struct{ freely }
 
 // Validate checks the size, and the keys, which data and binaryData must not share.

@@ -23,7 +23,7 @@ func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).S
 // PodAttrs returns a pod's labels and selectable fields. The cache calls it for each event.
 var PodAttrs = attrs(func(pod *corev1.Pod) fields.Fields { return (*podFields)(pod) })
 
-// podFields presents a pod to field selectors. It copies nothing, because few selectors name a field.
+// podFields is a pod as [fields.Fields]. It reads a field only when a selector names it, which few selectors do.
 type podFields corev1.Pod
 
 // podField has a function for each selectable field.
@@ -66,7 +66,7 @@ func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
-	if len(pod.Spec.SchedulingGates) > 0 { // this condition keeps the scheduler away from the pod
+	if len(pod.Spec.SchedulingGates) > 0 { // for readers such as kubectl: the scheduler looks at the gates themselves
 		SetPodCondition(&pod.Status, corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
 			Message: "Scheduling is blocked due to non-empty scheduling gates",
@@ -87,8 +87,8 @@ func (PodStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	return append(problems, validatePodSpecUpdate(&pod.Spec, &oldPod.Spec, path)...)
 }
 
-// CheckGracefulDelete sets the time in which a running pod must stop. A pod that has finished or was never bound to a
-// node gets no time, because no kubelet will report the end of its containers. A negative time becomes one second.
+// CheckGracefulDelete sets options' grace period, by default the pod's, and returns true. A pod that has finished or
+// was never bound gets 0, because no kubelet will report the end of its containers. A negative period becomes 1 second.
 func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.DeleteOptions) bool {
 	pod := obj.(*corev1.Pod)
 	period := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)

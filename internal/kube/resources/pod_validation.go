@@ -93,7 +93,7 @@ const updatablePodSpec = "pod updates may not change fields other than " +
 	"previously negative)"
 
 // validatePodSpecUpdate accepts new images, more tolerations, fewer scheduling gates, and a first or shorter deadline.
-// With other containers, or on another node, it would be another pod.
+// It refuses every other change, such as another node or more containers.
 //
 // Differs: upstream also shows the fields that differ.
 func validatePodSpecUpdate(spec, old *corev1.PodSpec, path *field.Path) field.ErrorList {

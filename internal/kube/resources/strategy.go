@@ -77,16 +77,16 @@ func (s SpecStrategy) PrepareForUpdate(obj, old runtime.Object) {
 // VersionedStrategy is a [KeptStrategy] that requires a resource version in updates.
 type VersionedStrategy struct{ KeptStrategy }
 
-// AllowUnconditionalUpdate requires a resource version in an update.
+// AllowUnconditionalUpdate returns false: an update must have a resource version.
 func (VersionedStrategy) AllowUnconditionalUpdate() bool { return false }
 
-// BudgetStrategy is for disruption budgets.
+// BudgetStrategy is for disruption budgets: a [SpecStrategy] that requires a resource version in updates.
 type BudgetStrategy struct{ SpecStrategy }
 
-// AllowUnconditionalUpdate requires a resource version in an update.
+// AllowUnconditionalUpdate returns false: an update must have a resource version.
 func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
 
-// KeptStatusStrategy is for the status of nodes, and of the kinds whose strategy is or embeds a [KeptStrategy].
+// KeptStatusStrategy is for the status of all kinds but namespaces and pods, which have status strategies of their own.
 type KeptStatusStrategy struct{ KeptStrategy }
 
 // PrepareForUpdate keeps the spec.
@@ -112,9 +112,9 @@ func setPart(obj, from runtime.Object, name string) {
 }
 
 // SetPropagationFinalizers sets the finalizers of an object for the propagation policy of its deletion. With Orphan or
-// Foreground the object stays, marked, until a garbage collector has handled its dependents. With Background, the usual
-// policy, the object is removed at once, and the collector handles the dependents later. Without a policy the
-// finalizers do not change.
+// Foreground the object stays, with a deletion timestamp, until a garbage collector has handled its dependents. With
+// Background, the usual policy, the object is removed at once, and the collector handles the dependents later. Without
+// a policy the finalizers do not change.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: deletionFinalizersForGarbageCollection
 func SetPropagationFinalizers(object metav1.Object, options *metav1.DeleteOptions) {
