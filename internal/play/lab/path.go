@@ -14,8 +14,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// The path is one working copy for all steps. A step is a build-it lab of chapters 02 to 14, whose first body is its
-// chapter's first try. The copy's PathFolder holds, for each step, a file with its state, and our source of it.
+// The path is one working copy for all steps. A step is a build-it lab of a chapter from 02 to 14; at first its body is
+// that chapter's first try. The copy's PathFolder holds, for each step, a file with its state, and our source of it.
 const (
 	PathFolder = ".path"
 	pathID     = "path"                // the id in the working copy's marker

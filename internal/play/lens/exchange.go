@@ -31,7 +31,7 @@ const (
 	weEnded     = "the lens ended"
 )
 
-// ErrEnds is the cause with which the contexts of requests are cancelled when the lens ends.
+// ErrEnds is the cause with which the program cancels the contexts of requests when it stops the lens.
 var ErrEnds = errors.New(weEnded)
 
 // exchange is one request and its response. The goroutine of the request owns it, except for the [request], which other
@@ -68,7 +68,7 @@ func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// pass takes the header of a response: it saves the status, drops harmful headers, and wraps the body.
+// pass handles a response's header: it saves the status, drops harmful headers, and wraps the body.
 func (x *exchange) pass(response *http.Response) error {
 	x.answered(response.StatusCode, response.Header)
 	guardBrowsers(response.Header)

@@ -137,8 +137,8 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	}
 }
 
-// older reports whether version a is before b; "" is before every number, and other texts are before none. Since
-// Kubernetes 1.35, clients may compare versions of one resource.
+// older reports whether version a is before b; "" is before every number. It returns false if another text is not a
+// number. Since Kubernetes 1.35, clients may compare versions of one resource.
 func older(a, b string) bool {
 	m, errA := strconv.ParseUint(a, 10, 64)
 	n, errB := strconv.ParseUint(b, 10, 64)

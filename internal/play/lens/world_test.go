@@ -33,7 +33,7 @@ type world struct {
 	server http.Handler
 	busy   atomic.Bool // the server answers 429 with Retry-After: 1
 	lens   *Lens
-	client *http.Client // reaches the lens
+	client *http.Client // sends to the lens
 	writes int
 	// Versions of pods: the first list's, and the newest that a client received.
 	old, new string

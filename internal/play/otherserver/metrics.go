@@ -84,7 +84,7 @@ func readMetrics(text io.Reader) Metrics {
 		if found == nil {
 			continue
 		}
-		resource := "" // the resource of a metric about the whole server
+		resource := "" // a metric about the whole server has no resource
 		if label := resourceLabel.FindSubmatch(found[1]); label != nil {
 			resource = string(label[1])
 		}

@@ -150,14 +150,14 @@ func (s *Sandbox) table() map[string]row {
 	}}
 }
 
-// Turn turns one knob. The end of the story, if there is one, turns the knob back. The record of the turn comes before
-// its effects' records. An error is an apierrors.APIStatus; 400, 404, 409 and 429 mean that the knob was not turned.
+// Turn turns one knob. The end of the story, if there is one, restores the knob's state, if the knob has an undo. The
+// log has the turn before its effects. An error is an apierrors.APIStatus; after a 400, 404, 409 or 429 nothing turned.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
 }
 
-// turn is the command that turns a knob, and logs the turn. Before the first turn it saves the knob's state.
+// turn is the command that turns a knob and logs the turn. Before a knob's first turn it saves the knob's state.
 func (s *Sandbox) turn(ctx context.Context, story *Run, knob Knob, begun func()) error {
 	found, err := s.check(knob)
 	if err != nil {

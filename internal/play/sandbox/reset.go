@@ -29,7 +29,7 @@ func (s *Sandbox) Reset(ctx context.Context) (Receipt, error) {
 	return s.do(ctx, &order{do: s.reset, name: "the reset", kind: resetKind})
 }
 
-// reset is the command for Reset.
+// reset is the command for Reset. It begins to restore the knobs at once, and deletes the pods only after begun.
 func (s *Sandbox) reset(ctx context.Context, begun func()) error {
 	s.turned(Knob{Name: "everything", Value: "where it was"})
 	undone := s.endStory()

@@ -37,13 +37,13 @@ type Config struct {
 	Switcher     Switcher                        // nil: there are no switches
 }
 
-// Switcher restarts both halves with other switches. Switch and Restore return a function that ends the session for the
-// restart; nil: the switches already have these values. They return a 409 if the session must not end. The returned
-// function returns a 409 if the session is already ending.
+// Switcher restarts both halves with other switches of the command line. Switch and Restore return a function that ends
+// the session for the restart, or nil if the switches already have these values. They return a 409 if the session must
+// not end. The returned function returns a 409 if the session is already ending.
 type Switcher interface {
-	// Switch prepares to set one switch of the command line. It returns a 404 or 400 for an unknown name or value.
+	// Switch prepares a restart with another value of one switch. It returns a 404 or 400 for an unknown name or value.
 	Switch(name, value string) (again func() error, err error)
-	// Restore prepares to set the switches as on the command line.
+	// Restore prepares a restart with the switches that the program was started with.
 	Restore() (again func() error, err error)
 	// Now returns the present values by the switches' names: "real" for "fifo".
 	Now() map[string]string
@@ -67,7 +67,7 @@ type Sandbox struct {
 	last     atomic.Uint64 // id of the newest command
 
 	// Owned by Run. But a command may add to jobs, and a story's command reads alone before it calls begun.
-	jobs    routine.Group     // commands, and the watchers
+	jobs    routine.Group     // the goroutines of commands and watchers
 	running int               // number of commands under way
 	alone   map[string]*order // commands under way that exclude others of their kind, by kind
 	ending  bool              // the session is ending: Run refuses every new command but an undo
@@ -121,7 +121,7 @@ func New(config Config) (*Sandbox, error) {
 	return s, s.handlers.reserve(observer).register()
 }
 
-// Run accepts commands until ctx is done, and returns when all commands are over and all stories are undone. Call it
+// Run accepts commands until ctx is done, and returns when all commands are over and any story is undone. Call it
 // once, together with the client half: the sandbox's watchers are clients, too.
 func (s *Sandbox) Run(ctx context.Context) {
 	var clients routine.Group
@@ -135,8 +135,7 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.config.Connections.CloseIdleConnections() // the client half closes its own connections
 }
 
-// own is the main loop of Run. When the session ends, it sets the handlers' delays to 0. It returns when the last
-// command is over.
+// own is Run's main loop. When the session ends, it sets the handlers' delays to 0, and returns after the last command.
 func (s *Sandbox) own(ctx context.Context) {
 	defer close(s.ended)
 	done := ctx.Done()

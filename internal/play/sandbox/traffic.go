@@ -33,7 +33,7 @@ const (
 	trafficTick    = 10 * time.Millisecond // the time between two batches
 	trafficWriters = 16                    // concurrent changes, which etcd commits together
 	trafficPods    = 200                   // pods that the traffic changes in turn
-	// The nodes load-0 … load-49: a watch of one node sees one change in fifty.
+	// Number of nodes, load-0 to load-49: a watch of one node's pods sees one change in fifty.
 	trafficNodes   = 50
 	trafficBacklog = 512 // maximum number of late changes that are kept; further ones are dropped
 )

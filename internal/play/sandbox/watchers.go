@@ -30,7 +30,7 @@ const (
 	maxWatchers  = 256
 )
 
-// Followed reports whether the log keeps every event of a client's watches, however many are open
+// Followed reports whether the log records every event of a client's watches, however many are open
 // ([probe.Log.LimitLoud]). It returns true for the user agents of kubectl, of stories and of the program's own clients,
 // but false for the page's watchers: there may be hundreds of them.
 func Followed(agent string) bool {
@@ -78,7 +78,7 @@ type watchers struct {
 	list []*watcher // oldest first
 }
 
-// watcher is one open watch.
+// watcher is one watch, which is kept open over several streams.
 type watcher struct {
 	// Set before the watcher is in the list, never changed, except for Error, which watchers.mu guards.
 	WatcherInfo

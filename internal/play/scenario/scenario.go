@@ -159,7 +159,7 @@ type Seen struct {
 	From uint64 `json:"from"` // the story's records are (From, To]
 	To   uint64 `json:"to"`
 	Saw  string `json:"saw"`
-	// By beat; a beat that is not in the records has a zero Range.
+	// One range for each beat; it is zero if the beat is not in the records.
 	Beats   []Range `json:"beats"`
 	Untold  string  `json:"untold,omitempty"`  // the missing beats, an unmet claim, or why the story was not played
 	Symptom string  `json:"symptom,omitempty"` // in a lab: the missing record

@@ -62,7 +62,7 @@ func highlight(src string) []string {
 		if text == "" {
 			text = tok.String()
 		}
-		end := min(at+len(text), len(src)) // literals lack carriage returns, so the rest of one gets no colour
+		end := min(at+len(text), len(src)) // a literal lacks carriage returns, so its tail may get no colour
 		paint(&out, "", src[done:at])
 		class := classOf(tok, literal, before)
 		if tok == token.FUNC {

@@ -73,7 +73,7 @@ func page(tree *source.Tree, text, head string, line func(source.Note) string) (
 	return []byte(out.String()), nil
 }
 
-// ours returns the name of our side of a note, as a link to its file.
+// ours returns a link to a note's file, with the symbol that the note is about as its text.
 func ours(note source.Note) string {
 	return fmt.Sprintf("[`%s`](../chapters/%s)", cmp.Or(note.Symbol, "package "+note.Package.Name), note.File.Path)
 }
