@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Note is one "Upstream:" or "Differs:" line, with its place.
+// Note is one "Upstream:" line or one "Differs:" paragraph, with its place.
 type Note struct {
 	Package  *Package
 	File     *File
