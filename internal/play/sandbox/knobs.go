@@ -246,7 +246,7 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return s.config.Pipeline.Server.Cacher(cmp.Or(resource, "pods"))
 }
 
-// turnSwitch ends the session, for a new one with other switches. Before, it cancels the current story and waits for
+// turnSwitch ends the session, for a new one with other switches. First it cancels the current story and waits for
 // the undo, but at most switchPatience: in a held world the undo would never end.
 func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Switcher.Switch(k.Target, k.Value)
