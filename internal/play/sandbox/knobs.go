@@ -70,7 +70,7 @@ func (s *Sandbox) table() map[string]row {
 		},
 		undo: func(k Knob) Knob { return Knob{Name: "handler.remove", Target: k.Target} },
 	}, "handler.remove": {
-		help:  "removes it",
+		help:  "removes the handler Target",
 		check: s.checkHandler,
 		turn: func(_ context.Context, k Knob, begun func()) error {
 			taken := s.handlers.find(k.Target)
@@ -118,12 +118,12 @@ func (s *Sandbox) table() map[string]row {
 		turn: now(func(k Knob) { s.ring(k.Target).SetRingCapacity(k.number()) }),
 		undo: func(k Knob) Knob { _, fixed := s.ring(k.Target).RingCapacity(); return k.at(fixed) },
 	}, "traffic.rate": {
-		help:  "writes Value changes a second to pods made for it; GET says how many at most",
+		help:  "writes Value changes a second to pods of its own; GET shows the maximum",
 		check: func(k Knob) error { return k.checkNumber(s.traffic.most) },
 		turn:  now(func(k Knob) { s.traffic.setRate(k.number()) }),
 		undo:  func(k Knob) Knob { return k.at(s.traffic.info().Rate) },
 	}, "watchers.remove": {
-		help: "removes every watcher that was opened to look",
+		help: "removes every watcher that viewers have opened",
 		turn: now(func(Knob) { s.removeWatchers() }),
 	}, "etcd.compact": {
 		help: "makes etcd forget all history up to now", kind: etcdKind,

@@ -132,7 +132,7 @@ func (s *Sandbox) Run(ctx context.Context) {
 	s.own(ctx)
 	s.jobs.Wait()
 	clients.Wait()
-	s.config.Connections.CloseIdleConnections() // the client half closes its own connections
+	s.config.Connections.CloseIdleConnections() // the client half does so, too, but may end first
 }
 
 // own is Run's main loop. When the session ends, it sets the handlers' delays to 0, and returns after the last command.
