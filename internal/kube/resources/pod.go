@@ -66,7 +66,7 @@ func (PodStrategy) PrepareForCreate(obj runtime.Object) {
 	pod := obj.(*corev1.Pod)
 	pod.Generation = 1
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podQOS(pod)}
-	if len(pod.Spec.SchedulingGates) > 0 { // for readers such as kubectl: the scheduler looks at the gates themselves
+	if len(pod.Spec.SchedulingGates) > 0 { // for readers such as kubectl: the scheduler checks the gates themselves
 		SetPodCondition(&pod.Status, corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
 			Message: "Scheduling is blocked due to non-empty scheduling gates",

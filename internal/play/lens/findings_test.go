@@ -151,7 +151,7 @@ const long = "timeoutSeconds=36000"
 
 func from(version string) string { return "resourceVersion=" + version }
 
-// relist lists, makes the server forget the list's version, and requires that a watch from that version gets 410.
+// relist lists, makes the list's version expire on the server, and requires that a watch from that version gets 410.
 func relist(p *program, more string) {
 	version := p.list("")
 	p.age()

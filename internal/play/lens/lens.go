@@ -39,8 +39,8 @@ type Config struct {
 	Clock   clock.WithTicker
 }
 
-// Lens forwards requests to another server, remembers them, and judges them by [verdicts]. Its memory is bounded. It
-// may be used from any goroutine.
+// Lens forwards requests to another server, keeps facts about them, and judges them by [verdicts]. Its memory is
+// bounded. It may be used from any goroutine.
 type Lens struct {
 	// Set by New, never changed.
 	config    Config
