@@ -181,7 +181,7 @@ func TestACompressorForgetsItsAnswer(t *testing.T) {
 		_, _ = out.Write(make([]byte, 2*gzipThreshold))
 		_ = out.Close()
 	}()
-	runtime.GC() // a pool keeps what it has over one collection, but not over two
+	runtime.GC() // after one collection a pool still has its objects; a second one would free them
 	assert.Equal(t, nil, answered.Value(), "the compressor keeps its answer alive")
 }
 

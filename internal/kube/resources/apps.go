@@ -45,7 +45,7 @@ func workloadOf(obj runtime.Object) workload {
 // ScaleOf returns the size of a deployment, a replica set or a stateful set.
 func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	w, accessor := workloadOf(obj), obj.(metav1.Object)
-	selector, _ := metav1.LabelSelectorAsSelector(w.selector) // checked when it was written
+	selector, _ := metav1.LabelSelectorAsSelector(w.selector) // validated when obj was written
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: accessor.GetName(), Namespace: accessor.GetNamespace(),
 			UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(),

@@ -146,7 +146,7 @@ func (p *player) open(ctx context.Context, do string) (read func() string) {
 	}
 	return func() string {
 		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body) // a stream ends with an error, after its bytes
+		body, _ := io.ReadAll(response.Body) // a stream may end with an error; its bytes count
 		return response.Status + "\n" + string(body)
 	}
 }

@@ -79,7 +79,7 @@ func All() []Lab { return slices.Clone(embedded()) }
 var embedded = sync.OnceValue(func() []Lab {
 	all, err := Load(chapters.FS())
 	if err != nil {
-		panic(err) // a test loads the same files
+		panic(err) // cannot happen: a test loads the same files
 	}
 	return all
 })

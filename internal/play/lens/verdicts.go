@@ -19,7 +19,7 @@ const (
 // judged is the input for a verdict.
 type judged struct {
 	*trail
-	*request       // the newest of the trail, if the occasion is ticked
+	*request       // the judged one; if the occasion is ticked, the newest of the trail
 	lens     *Lens // locked
 	now      time.Time
 	seen     int // number of matches, including this one

@@ -179,7 +179,7 @@ func slim(object *metav1.PartialObjectMetadata) {
 		CreationTimestamp: full.CreationTimestamp, DeletionTimestamp: full.DeletionTimestamp,
 	}
 	if end, ok := full.Annotations[metav1.InitialEventsAnnotationKey]; ok && end == "true" {
-		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: end} // ends the initial state
+		object.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: end} // marks the state's end
 	}
 }
 

@@ -32,7 +32,7 @@ type Config struct {
 	Log          *probe.Log                      // the demo rests after a viewer's write in this log; nil: it does not
 	MaxTraffic   int                             // the highest rate of traffic, in changes a second; 0: [MaxTraffic]
 	RingCapacity int                             // the server half's setting for every history ring; 0: dynamic
-	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: etcd is not ours
+	RestartEtcd  func(ctx context.Context) error // stops etcd and starts it again on its data; nil: not possible
 	Etcd         func() any                      // the state of etcd, for JSON; nil: unknown
 	Switcher     Switcher                        // nil: there are no switches
 }

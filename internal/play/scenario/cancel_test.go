@@ -25,7 +25,7 @@ func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {
 		t.Run(each.ID, func(t *testing.T) {
 			var whole Seen
-			var start uint64 // the last record before the story's first
+			var start uint64 // number of the last record before the story's first
 			inEnv(t, each.Alone != "", func(t *testing.T, w *Env) {
 				start = w.Log.Last()
 				whole = require.Value(w.Play(t.Context(), each.ID))(t)

@@ -336,7 +336,7 @@ func openStream(s *runner, a *args) (answer, error) {
 	}
 	s.ends = append(s.ends, stream.Stop)
 	s.group.Go(s.ctx, "story.stream", func(context.Context) {
-		for range stream.ResultChan() { // the events are in the log
+		for range stream.ResultChan() { // only drains the stream: the log has the events
 		}
 	})
 	return answer{}, nil

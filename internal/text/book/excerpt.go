@@ -43,7 +43,7 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 	} else if how == "output" && d.answer == nil {
 		out = `<details class="answer"><summary>What it prints</summary>` + "\n" + out + "\n</details>"
 	}
-	paragraph.RemoveChild(paragraph, link) // the page needs nothing of the link
+	paragraph.RemoveChild(paragraph, link) // the methods link and mention then ignore it
 	paragraph.Parent().ReplaceChild(paragraph.Parent(), paragraph, readyBlock("%s", out))
 	return true
 }
