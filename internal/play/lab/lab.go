@@ -49,7 +49,7 @@ type Lab struct {
 	Section string   `json:"read"`    // heading of the chapter's section to read first
 	Symptom string   `json:"symptom"` // a user's report of the problem; "" for a Predict
 	Goal    string   `json:"goal"`    // the behaviour of a solved lab
-	Look    string   `json:"look"`    // what to do to see the symptom on the stage
+	Look    string   `json:"look"`    // instructions for seeing the symptom on the stage
 	Hints   []string `json:"hints"`   // three; the last one is nearly the solution
 	// The number of the promise that the lab breaks, in internal/observe/rules; 0: the lab breaks none of the ten.
 	Rule    int      `json:"rule"`
@@ -59,7 +59,7 @@ type Lab struct {
 	Take    string   `json:"take"`     // the recording of a Predict, one of internal/observe/takes
 	Ask     string   `json:"question"` // the question of a Predict
 	Answer  string   `json:"-"`        // the answer of a Predict: one word or one number
-	Proof   uint64   `json:"-"`        // the record of the Take that shows the answer
+	Proof   uint64   `json:"-"`        // number of the record of the Take that shows the answer
 
 	Dir     string   `json:"dir"`     // the folder of the sources, if it is not the chapter's
 	Step    int      `json:"step"`    // number on the path; 0: not on the path

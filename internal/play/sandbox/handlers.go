@@ -103,7 +103,7 @@ func (h *handler) unregister() error {
 // HandlerInfo describes one handler.
 type HandlerInfo struct {
 	Name  string        `json:"name"`
-	Delay time.Duration `json:"delay"` // for each notification
+	Delay time.Duration `json:"delay"` // for each notification; nanoseconds in JSON
 }
 
 // info returns the handlers, oldest first.

@@ -44,7 +44,7 @@ func Followed(agent string) bool {
 
 // WatcherOptions are the options of a watcher's watch. Resource is required.
 type WatcherOptions struct {
-	Resource        string `json:"resource"` // as in the log: "pods", "widgets.example.com"
+	Resource        string `json:"resource"` // its name in the log: "pods", "widgets.example.com"
 	LabelSelector   string `json:"labelSelector"`
 	FieldSelector   string `json:"fieldSelector"`
 	ResourceVersion string `json:"resourceVersion"` // "": begins with the current state, as synthetic ADDED events

@@ -42,7 +42,7 @@ type Story struct {
 	// shows a story that needs its own world from a recording, which is made in such a world.
 	Alone string `json:"alone,omitempty"`
 
-	Prepare []step `json:"prepare,omitempty"` // before the story begins; not shown
+	Prepare []step `json:"prepare,omitempty"` // steps before the story begins; not shown
 	// Moral has the story's claims about the records of a whole run.
 	Moral []claim `json:"moral,omitempty"`
 	Saw   string  `json:"saw"` // the outcome, with variables for the run's numbers
