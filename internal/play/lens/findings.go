@@ -59,7 +59,7 @@ type trail struct {
 
 	rows  []*request        // the newest lists and watches, oldest first
 	open  map[*request]bool // open watches
-	times map[string]int    // how often each verdict has matched, by the verdict's ID
+	times map[string]int    // number of matches of each verdict so far, by its ID
 
 	listRV string // the version of the newest list or watch-list; "" before the first
 }

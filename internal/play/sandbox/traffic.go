@@ -76,7 +76,7 @@ func (t *traffic) setRate(rate int) {
 // TrafficInfo describes the traffic.
 type TrafficInfo struct {
 	Rate    int    `json:"rate"`            // the rate that was set, in changes a second
-	Most    int    `json:"most"`            // the highest rate
+	Most    int    `json:"most"`            // the highest rate, in changes a second
 	Written uint64 `json:"written"`         // number of changes so far
 	Error   string `json:"error,omitempty"` // the first error of the newest batch that had one; "": none has failed
 }
