@@ -7,17 +7,26 @@
 
 const inHeading = 4; // the weight of a word in a heading
 const inPage = 1.5;
-const inSource = 0.6; // the weight of a line of source, relative to text
+const synonym = 0.6; // the weight of another word of the same meaning
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
-const long = 0.6; // BM25's b: the penalty for long places
-const empty = new Set(`a after am an and any are as at be but by can could did do does for from get gets got had has
-  happen happens have how i if in is it its just me my no not occur occurs of on only or right should so than that the
-  their then there this to use want was were what when where which while who why will with would you`.split(/\s+/));
+const long = 0.5; // BM25's b: the penalty for long places
+/** @type {[addresses: RegExp, worth: number][]} */
+const kinds = [ // the weight of places that answer less often, or more often, than an ordinary section
+  [/#L\d+$/, 0.6], // a line of source
+  [/docs\/(?:ARCHITECTURE|BEYOND|CHANGES|CONTRIBUTING|COSTS|DEBUGGING|KINDS|LABS|OLD-NAMES|WHERE)/, 0.5],
+  [/#(?:\d+--|all-of-it|first-try|locks-and|the-data|the-picture|try-it|watch-it|what-else)/, 0.6],
+  [/docs\/(?:GLOSSARY|REFERENCE|SNIPPETS|SYMPTOMS)|book\/[a-z\d-]+(?:\.html)?$/, 1.3], // also the pages of concepts
+];
+const empty = new Set(`a after am an and any are as at be been being between but by can could did difference do does
+  every for from get gets got had has happen happens have how i if in is it its just many me mean means much my need no
+  not occur occurs of on one only or our out really right should so some still than that the their then there this to
+  up us use vs want was way we were what when where which while who why will with would you your`.split(/\s+/));
 
 // stemOf removes a word's ending: "cached", "caching" and "cache" have one stem.
 /** @param {string} word */
 const stemOf = (word) => (word.length < 4 ? word : word.replace(/(?:ions?|ings?|ed|es|e|s)$/, (end) => (
-  word.length - end.length < 3 || (end === "s" && word.endsWith("ss")) ? end : "")));
+  word.length - end.length < 3 || (end === "s" && word.endsWith("ss")) ? end : ""))
+  .replace(/([bgmnpt])\1$/, "$1").replace(/(..)y$/, "$1i"));
 
 /** @param {string} text */
 const wordsOf = (text) => text.match(/[A-Za-z0-9_]+/g) ?? [];
@@ -28,6 +37,18 @@ const stems = (words) => words.flatMap((word) => {
   const parts = word.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+/g) ?? [];
   return [word, ...(parts.length > 1 ? parts : [])].map((each) => stemOf(each.toLowerCase()));
 });
+
+// alike contains, for a stem, the stems of all words with its meaning.
+/** @type {Map<string, string[]>} */
+const alike = new Map(`stale outdated obsolete old behind lag; ready load fill sync populate warm initialize;
+  miss lose lost skip; evict kick terminate disconnect; hang stuck freeze deadlock dead; throttle limit rate;
+  end close drop stop exit finish; page paginate pagination chunk; twice duplicate double; delete remove gone erase;
+  retry repeat requeue again backoff; fail error; copy clone; modify mutate change; big large size capacity;
+  slow late delay; down unreachable crash outage; memory ram oom leak; cache store informer; talk ask request contact;
+  forbid refuse reject invalid contradict; keep retain hold; concurrent parallel simultaneous; quiet idle silent;
+  reconnect resume rewatch; compact forget; rv resourceversion; apiserver server`.split(";")
+  .map((line) => stems(wordsOf(line)))
+  .flatMap((group) => group.map((stem) => [stem, group])));
 
 /** @param {string} text */
 const bare = (text) => wordsOf(text).join(" ").toLowerCase();
@@ -68,9 +89,7 @@ export class Index {
     /** @type {Map<string, Place[]>} */
     this.having = new Map(); // the places that contain a stem, by stem
     for (const place of this.places) {
-      for (const stem of place.counts.keys()) {
-        if (!this.having.get(stem)?.push(place)) this.having.set(stem, [place]);
-      }
+      for (const stem of place.counts.keys()) if (!this.having.get(stem)?.push(place)) this.having.set(stem, [place]);
     }
   }
 
@@ -80,7 +99,7 @@ export class Index {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));
     const all = [...new Set(stems(telling.length > 0 ? telling : wordsOf(query)))];
     const last = all.at(-1) ?? "";
-    if (last.length < 3 || this.having.has(last)) return all;
+    if (last.length < 3 || this.having.has(last) || alike.has(last)) return all;
     const [meant = last] = [...this.having.keys()].filter((stem) => stem.startsWith(last))
       .sort((a, b) => (this.having.get(b)?.length ?? 0) - (this.having.get(a)?.length ?? 0));
     return [...all.slice(0, -1), meant];
@@ -95,18 +114,26 @@ export class Index {
     const called = bare(known.join(" "));
     let whole = 0;
     for (const stem of this.wanted(query)) {
-      const having = this.having.get(stem) ?? [];
-      const weight = Math.log(1 + (this.places.length - having.length + 0.5) / (having.length + 0.5));
+      /** @type {Map<Place, number>} */
+      const counts = new Map();
+      for (const each of alike.get(stem) ?? [stem]) {
+        for (const place of this.having.get(each) ?? []) {
+          const n = (place.counts.get(each) ?? 0) * (each === stem ? 1 : synonym);
+          counts.set(place, (counts.get(place) ?? 0) + n);
+        }
+      }
+      const common = this.having.get(stem)?.length ?? counts.size;
+      const weight = Math.log(1 + (this.places.length - common + 0.5) / (common + 0.5));
       whole += weight;
-      for (const place of having) {
-        const n = place.counts.get(stem) ?? 0;
+      for (const [place, n] of counts) {
         const { sum, has } = scores.get(place) ?? { sum: 0, has: 0 };
         const tells = n * (sated + 1) / (n + sated * (1 - long + long * place.size / this.mean));
-        scores.set(place, { sum: sum + weight * tells, has: has + weight });
+        const part = weight * (place.counts.has(stem) ? 1 : synonym);
+        scores.set(place, { sum: sum + part * tells, has: has + part });
       }
     }
     const hits = [...scores].map(([{ row }, { sum, has }]) => ({ row, score: sum * (has / whole) ** 1.5
-      * named(row, called) * (/#L\d+$/.test(row[0]) ? inSource : 1) })).sort((a, b) => b.score - a.score);
+      * named(row, called) * (kinds.find(([is]) => is.test(row[0]))?.[1] ?? 1) })).sort((a, b) => b.score - a.score);
     const seen = new Set();
     return hits.map(({ row }) => row).filter((row) => !seen.has(keyOf(row)) && seen.add(keyOf(row))).slice(0, most);
   }
