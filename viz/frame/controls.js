@@ -35,10 +35,8 @@ export class Controls {
       if (!button.closest("[hidden], [data-laid] [data-acts]") && !button.disabled) this.attempt(button, act);
     };
     this.keys = {
-      c: by("#create-pod", () => this.create()),
-      m: by("#change-pod", () => this.change()),
-      d: by("#delete-pod", () => this.remove()),
-      w: by("#add-watcher", async () => this.dialog.showModal()),
+      c: by("#create-pod", () => this.create()), m: by("#change-pod", () => this.change()),
+      d: by("#delete-pod", () => this.remove()), w: by("#add-watcher", async () => this.dialog.showModal()),
     };
     when("#watcher-form", "submit", (event) => this.submitWatcher(event));
     when("#watcher-cancel", "click", () => this.dialog.close());

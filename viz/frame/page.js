@@ -1,6 +1,5 @@
-// The live stage. One log, many views: the feed brings records, the player chooses the moment on stage, the fold
-// computes its picture, and the other parts show it. One clock, requestAnimationFrame, drives everything.
-// A part implements the hooks that it needs (page.Part).
+// The live stage. One log, many views: the feed brings records, the player chooses the moment, the fold computes its
+// picture, and the other parts show it. requestAnimationFrame drives all. A part has the hooks it needs (page.Part).
 
 import { newFigure } from "../book/figure.js";
 import { Console } from "../console/console.js";
@@ -54,8 +53,7 @@ const on = {
   /** @type {ReturnType<typeof serverSource> | null} */
   source: null, // the server's log; null for a recording that the page reads
   shown: { log: "", recording: "" }, // the names in links
-  resource: dataset.resource ?? "",
-  connection: "connecting",
+  resource: dataset.resource ?? "", connection: "connecting",
 };
 const frames = {
   dirty: false, // whether some folded records are not yet drawn
@@ -175,12 +173,11 @@ const feed = new Feed({
     timeline.skip(message);
     player.replaced(message.state, message.kept);
   },
-  follows: () => follow.follows(),
+  follows: () => follow.follows(), state: (word) => (on.connection = word),
   world(status) {
     for (const part of parts) part.world?.(status);
     look();
   },
-  state: (word) => (on.connection = word),
 });
 
 // begin takes the list of the page's list-watch. If the log of the list is already on stage, it continues that log.
@@ -333,12 +330,10 @@ const picture = (how) => readPicture({ scene, motion, planner, player, waiting: 
 Object.assign(window, {
   listwatch: {
     get state() { return player.state; },
-    motion, player, follow, picture, keys,
-    openRecording: (/** @type {File} */ file) => visit.openRecording(file),
+    motion, player, follow, picture, keys, openRecording: (/** @type {File} */ file) => visit.openRecording(file),
     stage: {
       fold, scene, planner, player, here, says, setResource, restyle, zoom, banner, inspector, scenarios,
-      get source() { return on.source; },
-      get shown() { return on.shown; },
+      get source() { return on.source; }, get shown() { return on.shown; },
     },
   },
 });

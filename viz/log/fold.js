@@ -1,5 +1,4 @@
-// The fold: the page's picture is a function of the log. This is a port of internal/observe/fold, function by function.
-// One table of points (the page's data-table) drives both.
+// The fold makes the page's picture from the log, as internal/observe/fold does. One table of points drives both.
 
 /**
  * @typedef {Omit<Map<string, fold.Point>, "get"> & { get(name: string): fold.Point }} Infos the points, by name
@@ -14,8 +13,7 @@ const maxRows = 24; // on a shelf
 const maxText = 240; // code points of any text a client may have chosen
 const maxQuoted = 4096; // characters of a text in a picture that the page did not make
 
-// dict returns a map for names that a client may have chosen. An ordinary object has "toString" from the start, and
-// does not keep "__proto__".
+// dict returns a map for a client's names. An ordinary object has "toString" from the start, and loses "__proto__".
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 
@@ -131,8 +129,7 @@ function transfer(q, op, token, length, capacity) {
   settle(q, channel ? between(q) : length);
 }
 
-// between returns how many tokens a channel holds. A send beyond the capacity proves that the receiver has taken one,
-// although the receiver's record is still to come.
+// between returns how many tokens a channel holds. A send beyond the capacity proves a receive that has no record yet.
 /** @param {fold.Queue} q */
 const between = (q) => (q.cap > 0 ? Math.min(q.sent - q.received, q.cap) : q.sent - q.received);
 
@@ -465,8 +462,7 @@ export const isAnomaly = (info, r) => (info.name === "RequestAnswered" ? r.args?
 export function sentence(info, r, who = r.subject ?? "") {
   /** @type {{ [name: string]: string }} */
   const words = {
-    type: r.type ?? "", key: objectKey(r.key ?? ""), rv: r.rv ?? "0",
-    subject: who, resource: r.resource ?? "",
+    type: r.type ?? "", key: objectKey(r.key ?? ""), rv: r.rv ?? "0", subject: who, resource: r.resource ?? "",
   };
   info.args.forEach((name, i) => (words[name] = String(r.args?.[i] ?? 0)));
   /** @type {{ [name: string]: string | undefined }} */

@@ -1,5 +1,4 @@
-// The tape: the records and pictures in the page's memory. The picture at a cursor is the newest one kept at or before
-// the cursor, folded on with the records in between.
+// The tape: records and pictures in memory. The picture at a cursor is the newest one kept up to there, folded on.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";
@@ -123,7 +122,6 @@ export class Tape {
 
 /** @param {string} log @param {number} room @returns {Source} */
 export const serverSource = (log, room) => ({
-  room,
-  keyframe: (at) => get(`/viz/keyframe?${queryOf({ at, log })}`),
+  room, keyframe: (at) => get(`/viz/keyframe?${queryOf({ at, log })}`),
   records: (from, to) => get(`/viz/records?${queryOf({ from, to, log })}`),
 });

@@ -1,7 +1,6 @@
-// Handovers: the line of each record in a part of the log, and what passes between the lines. The fold counts the
-// items of each queue, and the k-th put in is the k-th taken out. Where no queue connects two lines, the same change is
-// reported again at the other end. Only what is given and taken within the part is drawn. A receiver may write its
-// record before the sender writes one.
+// Handovers: the line of each record in a part of the log, and what passes between the lines. The fold counts each
+// queue's items: the k-th put in is the k-th taken out. Where no queue connects two lines, the same change is reported
+// again at the other end. Only what is given and taken within the part is drawn. A receiver may write its record first.
 
 import { squeeze } from "../lib/texts.js";
 import { namesOf, objectKey } from "../log/fold.js";

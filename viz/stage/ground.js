@@ -25,8 +25,7 @@ export function layouts(g) {
     wide: { tall: false, width: g.width, height: g.height, place: (at) => at, boxes: g.boxes },
     tall: {
       tall: true, width: t.width, height: t.height,
-      place: (at) => turns.get(String(at)) ?? onTall(g, at),
-      boxes: t.boxes,
+      place: (at) => turns.get(String(at)) ?? onTall(g, at), boxes: t.boxes,
     },
   };
 }

@@ -61,7 +61,7 @@ export function readPicture(stage, { texts: wanted = true } = {}) {
     own: star && { key: star.key, rv: star.rv, state: star.state, ms: star.ms, hops: star.came.size - 1 },
     banner: { seq: number($("#sentence"), "data-told"), text: said.words }, said,
     table: { seq: top ? number(top, "data-seq") : Number(seq) },
-    queues: queues(scene), shelves: shelves(scene), moving: planner.travelling(),
+    queues: queues(scene), shelves: shelves(scene), moving: planner.travelling(), texts: wanted ? texts(stage) : [],
     ahead: motion.nexts.map(({ key, rv, owner, point, of }) => (
       { key, rv, owner, point, in: of ? of.queue || of.in : "" }
     )),
@@ -70,7 +70,6 @@ export function readPicture(stage, { texts: wanted = true } = {}) {
     held: stage.waiting().map(({ key = "", rv, point, station, goroutine }) => (
       { key, rv: String(rv || "0"), at: point, station, goroutine }
     )),
-    texts: wanted ? texts(stage) : [],
   };
 }
 

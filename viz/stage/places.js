@@ -136,8 +136,7 @@ function forward(list, scene) {
   return list.map(([id, subject]) => [id, subject, cast.get(id) ?? others++]);
 }
 
-// queued returns the workqueues that handlers fill, each beside its handler. In a story it also returns the other
-// clients' workqueues, the fullest lowest, above them.
+// queued returns each handler's workqueue, beside it. In a story, other clients' are above these, the fullest lowest.
 /** @param {Scene} scene @param {fold.Resource} res @param {string[]} handlers @returns {Entry[]} */
 function queued(scene, res, handlers) {
   const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue)

@@ -55,8 +55,7 @@ export class SentenceBar {
       .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw turns to the record of the sentence beside the token, or to another change that moves. It turns to any other
-  // record only after the viewer has had time to read.
+  // draw turns to the sentence beside the token, to another moving change or, after time to read, to any other record.
   /** @param {number} now */
   draw(now) {
     this.speak(now);

@@ -196,8 +196,7 @@ export class StoryView {
     });
   }
 
-  // drawGhost shows another server: the one where a client watched first, with the version that the client has from
-  // there, or the one that has ended.
+  // drawGhost shows another server: one that has ended, or where a client watched first, with its version from there.
   /** @param {Member | undefined} away */
   drawGhost(away) {
     const el = part(this.scene.root, ".ghost");
@@ -399,8 +398,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   return {
     name, pin, subject: now && res.subjects[now.id] ? now.id : "", client, word, rv, open, type: said?.type,
     alarm: now?.said?.type === "ERROR" || Boolean(now?.forced) || how !== "",
-    more: rv === "0" ? "" : `${knows} ${rv}`,
-    other, first: now?.began ?? rv,
+    more: rv === "0" ? "" : `${knows} ${rv}`, other, first: now?.began ?? rv,
   };
 }
 

@@ -109,8 +109,7 @@ export class Pace {
   /** @param {probe.Record} r */
   begins(r) { return Boolean(r.key && changeOf(r)) && this.changes.get(changeOf(r))?.told === undefined; }
 
-  // tells reports whether the change of a record is told. An untold change lands as its records are folded. A request
-  // is told if its change is told.
+  // tells reports whether a record's change is told, and so its request. An untold change lands as it is folded.
   /** @param {probe.Record} r */
   tells(r) {
     const about = this.asked.get(r.seq) ?? r;
@@ -190,8 +189,7 @@ export class Pace {
     return Math.min(gap, this.goal ? Math.max(0, this.goal.due - this.clock) : 400 / (pile + 1));
   }
 
-  // goalOf sets a goal that tells as many of n changes as the time allows, always including the last one. If these are
-  // not all, it tells only the last after the time is over.
+  // goalOf sets a goal: tell as many of n changes as the time allows, and the last one in any case, even if late.
   /** @param {number} seq @param {number} n @param {number} within @param {(reached: boolean) => void} done */
   goalOf(seq, n, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));

@@ -1,8 +1,7 @@
-// The player moves the cursor. In every mode the picture is the fold of the records up to the cursor, plus a moving
-// token for the next record. One change travels at a time, hop by hop. An arrival (sent, appended, stored) travels
-// first and is folded when it lands. A departure (received, popped) is folded first and then travels. Due records are
-// those that have arrived; in a replay, those up to its log time; in a story, those up to its goal. In a stream the
-// cursor sweeps over the records, ten pictures a second.
+// The player moves the cursor. The picture is always the fold of the records up to the cursor, plus a moving token for
+// the next record. One change travels at a time, hop by hop. An arrival (sent, appended, stored) is folded when it
+// lands, a departure (received, popped) before it travels. Due records are those that have arrived; in a replay, those
+// up to its log time; in a story, those up to its goal. In a stream the cursor shows ten pictures a second.
 
 import { departs, together } from "../stage/hops.js";
 import { Pace, changeOf } from "./pace.js";
@@ -386,8 +385,7 @@ export class Player {
       list.push(r);
       if (!motion.travels(r)) continue;
       if (!together(list[n], r, pace)) break;
-      // Copies leave their queues together as a hop begins, because they are folded then. A copy that waits in a queue
-      // while others arrive leaves with the next hop.
+      // As a hop begins, copies are folded and leave their queues. One queued while others arrive waits for the next.
       const arrives = list.some((each) => motion.travels(each) && !this.leaves(each));
       if (list[n].point === r.point && this.leaves(r) && arrives) break;
       n = list.length - 1;
