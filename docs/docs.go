@@ -9,12 +9,12 @@ import (
 //go:embed *.md
 var files embed.FS
 
-// Preview is a picture of the stage, for previews of links.
+// Preview is a picture of the stage, for link previews.
 //
 //go:embed stage-light.png
 var Preview []byte
 
-// Film is ten seconds of the stage, for visitors who do not try it.
+// Film is an animated PNG: ten seconds of the stage, for visitors who do not open it.
 //
 //go:embed film-light.png
 var Film []byte

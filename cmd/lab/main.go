@@ -5,7 +5,7 @@
 //	go run ./cmd/lab hint ID             prints the earlier hints and one more
 //	go run ./cmd/lab check ID [DIR]      reports whether the lab is solved and, if not, what is wrong
 //	go run ./cmd/lab solution ID         prints the repair as a diff, or the answer of a "predict it" lab
-//	go run ./cmd/lab path start [DIR]    writes the path's working copy, by default .lab/path; run the rest in it
+//	go run ./cmd/lab path start [DIR]    writes the path's working copy, by default .lab/path; the rest run there
 //	go run ./cmd/lab path status         prints a row for each step
 //	go run ./cmd/lab path next [N]       prints what to build in step N or the next open one, and what fails
 //	go run ./cmd/lab path check [N]      reports whether step N holds, or whether all steps do
@@ -63,7 +63,7 @@ func run(ctx context.Context, from string, args []string, out io.Writer) error {
 	switch {
 	case len(args) == 0:
 		return list(out)
-	case strings.HasPrefix(args[len(args)-1], "-"): // an option such as -h is no folder
+	case strings.HasPrefix(args[len(args)-1], "-"): // an option such as -h is not a folder
 		return errUsage
 	case args[0] == "path":
 		return path(ctx, root, args[1:], out)
@@ -151,7 +151,7 @@ func start(root, dir string, chosen lab.Lab, out io.Writer) error {
 func hint(dir string, chosen lab.Lab, out io.Writer) error {
 	counter := filepath.Join(dir, ".hints")
 	text, _ := os.ReadFile(counter)                               // fails if no hint was given yet
-	given, _ := strconv.Atoi(string(text))                        // 0 if the text is no number
+	given, _ := strconv.Atoi(string(text))                        // 0 if the text is not a number
 	given = min(given+1, len(chosen.Hints))                       // after the last hint, the number no longer grows
 	_ = os.WriteFile(counter, []byte(strconv.Itoa(given)), 0o644) // fails without a working copy
 	for i, each := range chosen.Hints[:given] {

@@ -14,7 +14,7 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-// path runs a command of the path. root is the checkout, or the working copy, in which the command was called.
+// path runs "lab path" with args. root is the checkout, or the working copy, in which the command was called.
 func path(ctx context.Context, root string, args []string, out io.Writer) error {
 	if len(args) == 0 || len(args) > 2 {
 		return errUsage
@@ -70,7 +70,7 @@ func status(root string, steps []lab.Lab, out io.Writer) error {
 	return table.Flush()
 }
 
-// next prints what to build, plays the step's script, and prints what failed, and the commands for later.
+// next prints what to build, plays the step's script, and prints what failed and which commands to run then.
 func next(ctx context.Context, root string, l lab.Lab, out io.Writer) error {
 	fmt.Fprintf(out, "Step %d. %s\n", l.Step, l.Describe())
 	problem, broken, err := l.Drive(ctx, root, out)

@@ -15,13 +15,13 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// desk simulates a computer with Go, by a working folder and environment variables.
+// desk simulates another computer with Go: commands run in its folder with its environment variables.
 type desk struct {
 	dir string
 	env []string
 }
 
-// newDesk returns a desk with empty caches and settings of its own.
+// newDesk returns a desk with empty caches. settings are more environment variables, as NAME=value.
 func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	t.Helper()
 	d := &desk{dir: dir, env: append(settings, "GOFLAGS=-modcacherw", "PATH="+os.Getenv("PATH"))}
@@ -63,7 +63,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestAStickIsEnough fills a USB stick as docs/WORKSHOP.md describes, and works from it as if without a network.
+// TestAStickIsEnough fills a USB stick as docs/WORKSHOP.md describes, and works from it without a network.
 func TestAStickIsEnough(t *testing.T) {
 	stick, blocks := t.TempDir(), typed(t, 2, "WORKSHOP.md")
 	run := func(d *desk, commands []string) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # build.sh builds the machine of a tab from the module cache, without a network: run it from the repository's root. Two
 # packages that etcd's client imports do not compile for js. -overlay cannot replace a file of the module cache, so
-# their modules are copied into bin/tab and mended there, and bin/tab/go.mod replaces them. An overlay leaves out of the
-# machine the files that the pages load themselves.
+# their modules are copied into bin/tab and patched there, and bin/tab/go.mod replaces them. An overlay puts stubs in
+# place of the embedded files that the pages load themselves.
 set -eu
 go=${GO:-go}
 out=bin/tab
@@ -22,8 +22,8 @@ sed 's/syscall.DMEXCL|//; /"syscall"/d; s/os.Open(/os.OpenFile(/' $out/etcd/file
 cp go.mod go.sum $out
 $go mod edit -replace $etcd=./$out/etcd -replace $systemd=./$out/systemd $out/go.mod
 
-# nothing prints a replacement for a file: the least that the file's readers accept.
-nothing() {
+# stub prints a replacement for a file: the smallest content that the code which embeds the file accepts.
+stub() {
   case $1 in
     *.go) sed -n '/^package /p;/^package /q' "$1" ;;
     *.gz) echo '{}' | gzip -n ;;
@@ -36,7 +36,7 @@ for file in internal/observe/takes/*.lw.gz $(find internal/server/apiserver/open
   [ -f "$file" ] || { echo "there is no $file to be left out" >&2 && exit 1; }
   instead=$out/nothing/$(echo "$file" | tr / _)
   mkdir -p $out/nothing
-  nothing "$file" > "$instead"
+  stub "$file" > "$instead"
   printf '%s"%s":"%s"' "$first" "$PWD/$file" "$PWD/$instead"
   first=,
 done > $out/overlay.json
@@ -47,8 +47,8 @@ pprof=net/http/pprof/pprof.go
   for name in Index Cmdline Profile Symbol Trace; do echo "func $name(http.ResponseWriter, *http.Request) {}"; done
 } > $out/nothing/pprof.go
 printf ',"%s":"%s"}}\n' "$root/src/$pprof" "$PWD/$out/nothing/pprof.go" >> $out/overlay.json
-# grpcnotrace: without it html/template makes the linker keep every exported method. -l: without inlining, the packages
-# of others, mostly the types of Kubernetes' API, are a fifteenth smaller and not noticeably slower.
+# grpcnotrace keeps gRPC from importing html/template, which makes the linker keep every exported method. -l: without
+# inlining, third-party code, mostly the types of Kubernetes' API, is a fifteenth smaller and not noticeably slower.
 GOOS=js GOARCH=wasm $go build -modfile=$out/go.mod -overlay=$out/overlay.json -trimpath -tags grpcnotrace \
   -gcflags 'all=-l' -gcflags 'std=' -gcflags 'listwatch/...=' -ldflags '-s -w' -o $out/machine.wasm ./cmd/tab
 

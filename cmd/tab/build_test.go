@@ -32,7 +32,7 @@ func TestTheMachineBringsTheLicencesOfAllThatItIsMadeOf(t *testing.T) {
 	assert.False(t, strings.Contains(string(text), "listwatch@"), "our own licence is listed as another's")
 }
 
-// TestWhatIsMendedIsStillBroken requires that each package that build.sh mends does not compile for a browser.
+// TestWhatIsMendedIsStillBroken requires that the packages that build.sh patches still do not compile for js.
 func TestWhatIsMendedIsStillBroken(t *testing.T) {
 	for name, broken := range map[string]bool{
 		"github.com/coreos/go-systemd/v22/journal": true,

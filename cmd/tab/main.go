@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command tab is the program in a dedicated Worker of a browser's tab: both halves on the small etcd in memory, over
-// HTTP without sockets, and the page's requests as messages. `make tab` builds it, and tab.js loads it.
+// Command tab runs in a dedicated Worker of a browser tab. It connects both halves and the small in-memory etcd by HTTP
+// without sockets, and receives the page's requests as messages. `make tab` builds it, and tab.js loads it.
 package main
 
 import (
@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	gcPercent   = 50       // the value in cmd/viz
-	memoryLimit = 96 << 20 // bytes of Go's memory, which a tab never gives back
-	maxTraffic  = 100      // changes a second: more would keep the one thread from all other work
-	logSize     = 6 << 10  // five minutes of the demo, and more than any story that is played here
-	ringSize    = 32       // versions in each ring: a story can overflow it with fewer records than logSize
+	gcPercent   = 50       // the same as in cmd/viz
+	memoryLimit = 96 << 20 // bytes of Go's memory; WebAssembly never returns any to the browser
+	maxTraffic  = 100      // changes a second: more would starve all other work on the one thread
+	logSize     = 6 << 10  // records: five minutes of the demo, and more than any story here writes
+	ringSize    = 32       // events in each ring: so few that a story overflows it within logSize records
 )
 
 func main() {
@@ -57,7 +57,7 @@ func main() {
 	post(tabhttp.Message{Kind: "died", Reason: fmt.Sprint(err)})
 }
 
-// messageOf reads a message of the page.
+// messageOf converts a message from the page.
 func messageOf(data js.Value) tabhttp.Message {
 	m := tabhttp.Message{ID: data.Get("id").Int(), Kind: data.Get("kind").String()}
 	switch m.Kind {

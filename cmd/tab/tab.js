@@ -87,7 +87,7 @@
         if (kind === "died") {
           fail(new Error(reason));
           site.say(0, `The machine has ended: ${reason}`);
-          removeEventListener("beforeunload", ask); // the page has nothing left to lose
+          removeEventListener("beforeunload", ask); // the machine has already ended
           worker.terminate();
         }
       });

@@ -317,7 +317,7 @@ func TestTheClientHalfKeepsUp(t *testing.T) {
 	p.end(t)
 }
 
-// pods returns the number of reports of each point of the resource pods.
+// pods returns how often each point has been reported for the resource pods.
 func (p *program) pods(t *testing.T) map[string]int {
 	t.Helper()
 	_, body := p.get(t, "/viz/snapshot")

@@ -24,7 +24,7 @@ const (
 	lastWords  = 500 * time.Millisecond // time for the page to receive the reason for the end
 )
 
-// etcd is the etcd that the program uses.
+// etcd is the etcd that the program uses, embedded or elsewhere.
 type etcd struct {
 	machine.Etcd
 	client *clientv3.Client
@@ -93,7 +93,7 @@ func lookAfterEtcd(ctx context.Context, group *routine.Group, used etcd, run *ma
 	}
 }
 
-// etcdTold reports changes of etcd's state. It keeps the state that it has reported last.
+// etcdTold reports changes of etcd's state. It keeps the state that it reported last.
 type etcdTold struct {
 	probe   *probe.Probe
 	say     func(line string)

@@ -17,7 +17,7 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-// full returns a folder with the data of an etcd whose alarm for a used-up quota is raised.
+// full returns the data folder of an etcd that has raised NOSPACE, the alarm for a used-up quota.
 func full(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

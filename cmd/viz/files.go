@@ -65,7 +65,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 // config, drops the mark; this program then leaves the file alone.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
-// writeKubeconfig writes a kubeconfig for url. Certificate checks are off, or the JavaScript client would refuse http.
+// writeKubeconfig writes a kubeconfig for url. It turns off certificate checks, or the JavaScript client refuses http.
 func writeKubeconfig(name, url string) error {
 	file, err := createOurs(name, func(old io.Reader) bool {
 		head := make([]byte, len(kubeconfigMark))

@@ -20,7 +20,7 @@ import (
 	"listwatch/internal/server/etcdnode"
 )
 
-// options is the command line.
+// options is the parsed command line.
 type options struct {
 	machine.Options
 
@@ -55,7 +55,7 @@ const (
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	o := &options{Options: machine.Options{Switches: pipeline.Today()}}
 	flags := flag.NewFlagSet("viz", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // main prints errors, once
+	flags.SetOutput(io.Discard) // runUntil prints errors, once
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the page, the book and the Kubernetes API; "+
 		"port 0 picks a free one")
 	flags.StringVar(&o.dataDir, "data-dir", "", "`folder` of etcd's data; default: a temporary one, removed at exit")
@@ -173,7 +173,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// choice declares a flag that takes one of some values, of which the first is the default.
+// choice declares a flag that takes one of values. It calls set at once with the default, the first value.
 func choice(flags *flag.FlagSet, name, usage string, set func(string), values ...string) {
 	set(values[0])
 	usage = fmt.Sprintf("%s: `%s` (default %s)", usage, strings.Join(values, "|"), values[0])

@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// Limits on requests, on the time for them, and on the time for a front's end. Answers have no limit here, because a
-// watch, or a page's feed, may last forever.
+// Limits on requests, on the time to send them, and on the time in which a front ends. Responses have no time limit,
+// because a watch, or a page's feed, may last forever.
 const (
 	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream allows 1 MiB, which no client needs
 	headerTimeout  = 10 * time.Second // the time for a client to send its headers
@@ -70,8 +70,8 @@ func (f *front) run(ctx context.Context) {
 		cutOff()
 	})
 	defer grace.Stop() // if the grace is already over, no connection is left
-	// Without keep-alives, net/http closes an idle connection at once, and any other after its next answer. Shutdown
-	// would close, unanswered, a connection that is about to send its first request.
+	// Without keep-alives, net/http closes an idle connection at once, and any other after its next response. Shutdown
+	// could close a connection without a response to its first request.
 	server.SetKeepAlivesEnabled(false)
 	f.open.Wait()
 }
@@ -176,7 +176,7 @@ func lend(listener *net.TCPListener) lentListener {
 // Close makes a waiting Accept return. The next user accepts all later connections.
 func (l lentListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
-// Accept reports a listener that its user has closed as closed. net/http would retry after an expired deadline.
+// Accept returns net.ErrClosed after Close. If it returned the expired deadline's error, net/http would retry.
 func (l lentListener) Accept() (net.Conn, error) {
 	conn, err := l.TCPListener.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -206,8 +206,8 @@ func narrow(conn net.Conn, r *http.Request) {
 }
 
 // dialNarrow opens a connection with a small receive buffer, for a watcher that a viewer added. Informers have
-// feedBuffer instead: through so small a window a large object would arrive in pieces, 200 ms apart, and the server
-// would evict the informer.
+// feedBuffer instead: with so small a receive window, a large object would arrive in pieces, 200 ms apart, and the
+// server would evict the informer.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {
 	return dialWith(socketBuffer)(ctx, network, address)
 }

@@ -120,7 +120,7 @@ func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatIsStuckInAWriteIsFreed has clients that do not read, and ends the front.
+// TestAHandlerThatIsStuckInAWriteIsFreed stops the front while its client does not read.
 func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 	writes := func(w io.Writer) {
 		for err := error(nil); err == nil; {
@@ -184,7 +184,7 @@ func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	})
 }
 
-// poor is a listener whose Accept fails a few times because of missing file descriptors.
+// poor is a listener whose first refuses calls of Accept fail for lack of file descriptors.
 type poor struct {
 	net.Listener
 	refuses int

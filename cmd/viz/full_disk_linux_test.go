@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// smallTemp is the environment variable with which the test starts this binary again, as [onSmallTemp].
+// smallTemp is the environment variable that makes this test binary run [onSmallTemp]. Its value is "DIR:BYTES".
 const smallTemp = "VIZ_TEST_SMALL_TEMP"
 
 func init() {
@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// onSmallTemp runs the program with its temporary folder on a disk that has few bytes free, and prints what it leaves.
+// onSmallTemp runs the program with a temporary folder that has free bytes of room, and prints the files it leaves.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
 		if err != nil {

@@ -26,7 +26,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// guests runs our client half on a foreign server, in one visit after the other: each choice of resources begins one.
+// guests runs our client half on another API server, one visit at a time. Each choice of resources begins a new visit.
 type guests struct {
 	// Set by serveGuest, never changed.
 	options  *options
@@ -34,7 +34,7 @@ type guests struct {
 	lens     *lens.Lens
 	stderr   io.Writer
 	passing  routine.Group            // the front's goroutines; serveGuest and run wait for them
-	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; keeps one choice for run
+	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; holds one, so Choose never waits
 
 	now     atomic.Pointer[viz.UI]            // the current visit's page
 	visitor atomic.Pointer[otherserver.Guest] // the current visit's guest
@@ -43,7 +43,7 @@ type guests struct {
 // serverSwitch is the switch by which a recording shows that its server half was not ours.
 const serverSwitch = "server"
 
-// serveGuest runs the client half on a foreign server until ctx is done. It starts nothing of the server half.
+// serveGuest runs the client half on another API server until ctx is done. It starts nothing of the server half.
 func serveGuest(ctx context.Context, o *options, listener net.Listener, stdout, stderr io.Writer) error {
 	g := &guests{
 		options: o, listener: listener, stderr: stderr, next: make(chan *otherserver.Choice, 1),
@@ -121,7 +121,7 @@ func (g *guests) run(
 	ready()
 	select {
 	case <-ctx.Done():
-		g.passing.Wait() // the recording contains the ends of all requests
+		g.passing.Wait() // the recording must contain the ends of all requests
 		return nil, nil
 	case chosen := <-g.next:
 		return chosen, nil

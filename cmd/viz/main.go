@@ -85,7 +85,7 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 		}
 		return serve(ctx, o, stdout, stderr)
 	})
-	// An interrupt during the start is no error either.
+	// An interrupt during the start is not an error either.
 	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(stderr, "viz: %v\n", err)
 		return exitError
@@ -103,7 +103,7 @@ const (
 
 // ending ends the program even if some goroutine does not end, and first runs the tasks that must not be left out.
 type ending struct {
-	clock   clock.Clock // the wall's clock, which no page can stop
+	clock   clock.Clock // the wall clock, which no page can stop
 	streams tasks       // each ends the streams of a front
 	last    tasks       // each closes something that outlives the program: a recording, or etcd and its folder
 }

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience limits waits for the program. Whatever takes longer, even on a busy machine, hangs.
+// patience limits waits for the program. Anything that takes longer, even on a busy machine, is stuck.
 const patience = 5 * time.Minute
 
 // program is a call of runUntil in a goroutine.

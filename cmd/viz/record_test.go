@@ -29,7 +29,7 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// TestWhatGoesWrongIsSavedInTheFolderOfFlights requests a version that has left a ring of four events.
+// TestWhatGoesWrongIsSavedInTheFolderOfFlights requests a version that a ring of four events no longer holds.
 func TestWhatGoesWrongIsSavedInTheFolderOfFlights(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "-flight", dir, "-demo=false", "-controllers=false", "-ring-capacity=4")
@@ -156,7 +156,7 @@ func (p *program) startedAgain(t *testing.T, before how) how {
 	return now
 }
 
-// written has, for each flag that names a file to be written, the function that writes it.
+// written maps each flag that names an output file to the function that writes the file.
 var written = map[string]func(name string) error{
 	"-kubeconfig": func(name string) error { return writeKubeconfig(name, "http://127.0.0.1:1") },
 	"-record": func(name string) error {
@@ -169,7 +169,7 @@ var written = map[string]func(name string) error{
 	},
 }
 
-// TestWhatIsNotOursIsLeftAlone puts other files where each flag writes.
+// TestWhatIsNotOursIsLeftAlone first puts another program's file, a link, or a folder where each flag would write.
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	for flag, write := range written {
 		for name, put := range map[string]func(t *testing.T, file, other string) error{
@@ -208,7 +208,7 @@ func contents(t *testing.T, dir string) string {
 	var text strings.Builder
 	for _, each := range entries {
 		name := filepath.Join(dir, each.Name())
-		to, _ := os.Readlink(name)   // "" if it is no link
+		to, _ := os.Readlink(name)   // "" if it is not a link
 		body, _ := os.ReadFile(name) // nil if it is a folder, or a link to nothing
 		text.WriteString(strings.Join([]string{each.Name(), each.Type().String(), to, string(body)}, " ") + "\n")
 	}

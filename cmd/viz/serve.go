@@ -59,7 +59,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 		func() { announce(o, listener, stdout, stderr) })
 }
 
-// host returns the machine's host.
+// host returns the environment for a machine that uses etcd and serves listener. It prints to stderr.
 func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *machine.Host {
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
 	frontLog := newFrontLog(stderr) // one log for the fronts of all runs
@@ -93,7 +93,7 @@ func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *
 	}
 }
 
-// bring adds what every page of this program has: the book, and the lab in whose working copy the program runs.
+// bring adds what every page of this program has: the book and, in the working copy of a lab, that lab.
 func bring(page *frame.Page) {
 	page.Book.Pages = book.New(scenario.All)
 	if chosen, _, ok := lab.In("."); ok {
@@ -107,7 +107,7 @@ func (o *options) hosts(listener net.Listener) []string {
 	return []string{host, listener.Addr().String()}
 }
 
-// reason returns why the system refused, without the address.
+// reason returns the system's error in err, without the address, or err if there is none.
 func reason(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -148,7 +148,7 @@ func warnIfOpen(listener net.Listener, stderr io.Writer) {
 	}
 }
 
-// openBrowser makes the desktop open url. A failure prints a line and is no error, because url is printed anyway.
+// openBrowser makes the desktop open url. A failure only prints a line, because url is printed anyway.
 func openBrowser(url string, stderr io.Writer) {
 	var command *exec.Cmd
 	switch runtime.GOOS {

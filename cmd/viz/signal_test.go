@@ -21,7 +21,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// asStuck makes this test binary run [stuck] with a clock that does not move, so the program never gives up by itself.
+// asStuck is the environment variable that makes this test binary run [stuck] on a clock that does not move.
 const asStuck = "VIZ_TEST_AS_STUCK"
 
 func init() {

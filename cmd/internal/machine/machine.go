@@ -36,7 +36,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// Host is the environment of a machine. It outlives runs: a turned switch ends one run and begins the next.
+// Host is the environment of a machine. It outlives runs: turning a switch ends one run and begins the next.
 type Host struct {
 	Etcd Etcd
 	Base *url.URL // the URL at which the client half reaches the handler of Serve
@@ -61,7 +61,7 @@ type Host struct {
 // Etcd is the etcd of a host.
 type Etcd struct {
 	Client  etcd3.Client
-	Ready   func() error                    // returns why etcd would refuse a write; nil: it never refuses
+	Ready   func() error                    // returns why etcd would refuse a write; a nil func: it never does
 	State   func() any                      // etcd's state, as a value that marshals to JSON; nil: unknown
 	Restart func(ctx context.Context) error // restarts etcd; nil: the host cannot
 }
@@ -78,11 +78,11 @@ type Run struct {
 
 	host  *Host
 	first Options      // the options of the host's first run
-	next  chan Options // sent by Begin, received by run, never closed; keeps one value for run
+	next  chan Options // sent by Begin, received by run, never closed; holds one value, so Begin never waits
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have
-// ended. It returns the fault, or nil after ctx is done. It calls ready once, when a whole run is first ready.
+// ended. It returns the fault, or nil after ctx is done. It calls ready once: when both halves are first ready.
 func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	for now := &first; now != nil; {
@@ -95,8 +95,8 @@ func Serve(ctx context.Context, h *Host, first Options, ready func()) error {
 	return nil
 }
 
-// run runs until ctx is done, something essential breaks, or a viewer turns a switch. next has the options of the run
-// after a turned switch, and is otherwise nil. When it returns, all goroutines of the run have ended.
+// run runs until ctx is done, something essential breaks, or a viewer turns a switch. After a viewer has turned a
+// switch, next is the following run's options; otherwise it is nil. All goroutines have ended when run returns.
 func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) {
 	h := r.host
 	clocks, stopClocks := StartClocks()
@@ -139,7 +139,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		if wrong != nil {
 			return nil, wrong
 		}
-		defer func() { err = errors.Join(err, stop()) }() // last, so that the recording has the end of everything else
+		defer func() { err = errors.Join(err, stop()) }() // runs last: the recording must contain all other ends
 	}
 	ctx, r.Fail = context.WithCancelCause(ctx)
 	var group routine.Group
@@ -230,7 +230,7 @@ func (r *Run) Now() map[string]string { return r.Options.Shown() }
 // Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
-// switchTo returns a function that restarts with other's options; nil: no switch differs. A recording causes a 409.
+// switchTo returns a function that restarts with other's options, or nil if none differs. A recording causes a 409.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil

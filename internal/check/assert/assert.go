@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TB receives the faults: a *testing.T or a *rapid.T.
+// TB receives the failures: a *testing.T or a *rapid.T.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -55,7 +55,7 @@ func Fails(t TB, err error, is func(error) bool, what ...any) bool {
 // ErrorOf drops a call's first result and returns its error.
 func ErrorOf[T any](_ T, err error) error { return err }
 
-// True expects ok. what describes the fault if ok is false.
+// True expects ok. what describes the failure if ok is false.
 func True(t TB, ok bool, what ...any) bool {
 	t.Helper()
 	if !ok {
@@ -64,7 +64,7 @@ func True(t TB, ok bool, what ...any) bool {
 	return ok
 }
 
-// False expects bad to be false. what describes the fault if it is true.
+// False expects bad to be false. what describes the failure if it is true.
 func False(t TB, bad bool, what ...any) bool {
 	t.Helper()
 	return True(t, !bad, what...)
