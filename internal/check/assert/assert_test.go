@@ -51,7 +51,7 @@ func TestEachAssertionReportsItsFaultAndNothingElse(t *testing.T) {
 	} {
 		var none, one faults
 		if !c.holds(&none) || len(none) != 0 {
-			t.Errorf("of what holds it reports %q", none)
+			t.Errorf("a check that passes reports %q", none)
 		}
 		if c.fails(&one) || len(one) != 1 || one[0] != c.want {
 			t.Errorf("got %q, want %q", one, c.want)

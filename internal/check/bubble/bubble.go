@@ -13,8 +13,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Go runs f in a goroutine with that name. stop ends the goroutine's context and returns when f has returned. stop may
-// be called again. The test's cleanup calls stop, too, even after a failed require: a bubble with goroutines left would
+// Go runs f in a goroutine labelled name. stop cancels f's context and returns when f has returned; it may be called
+// more than once. The test's cleanup calls stop, too, even after a failed require: a bubble with goroutines left would
 // panic and hide the test's messages.
 func Go(t testing.TB, name string, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func Run(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { Test(t, f) })
 }
 
-// oneProcessor counts the running bubbles. GOMAXPROCS is 1 while there are any.
+// oneProcessor adds change, 1 or -1, to the number of running bubbles. GOMAXPROCS is 1 while any bubble runs.
 func oneProcessor(change int) {
 	processors.Lock()
 	defer processors.Unlock()

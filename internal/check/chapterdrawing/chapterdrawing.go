@@ -63,7 +63,7 @@ func (d *Drawing) Box(x, y, width, height int, class string) {
 		class, x, y, width, height)
 }
 
-// Path draws a path in SVG's own language: "M10 20H30".
+// Path draws a path in SVG's path syntax, such as "M10 20H30". path is a format for args.
 func (d *Drawing) Path(class, path string, args ...any) {
 	fmt.Fprintf(&d.body, "  <path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(path, args...))
 }

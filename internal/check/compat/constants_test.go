@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// numbers lists the numbers on an event's way. A line with a folder of ours and a package of upstream's is above our
-// names and their values. If upstream's name differs, it follows. If upstream has none, a file and code from it follow.
+// numbers lists constants on an event's path. A heading is our folder and upstream's package. A line below it is our
+// name, the value and, if it differs, upstream's name; if upstream has no name, the line ends with a file and its code.
 const numbers = `
 chapters/01-storage as k8s.io/apiserver/pkg/storage/cacher
   ResourceVersionTooHighRetrySeconds 1 resourceVersionTooHighRetrySeconds
@@ -101,7 +101,7 @@ func TestEveryNumberIsUpstreams(t *testing.T) {
 		}
 		text := require.Value(os.ReadFile(filepath.Join(theirs, strings.TrimSuffix(quoted[0], ":"))))(t)
 		assert.True(t, strings.Contains(strings.Join(strings.Fields(string(text)), " "), strings.Join(quoted[1:], " ")),
-			"upstream says %q no more", quoted)
+			"upstream no longer contains %q", quoted)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-const patience = 2 * time.Minute // suits a machine with both cores busy
+const patience = 2 * time.Minute // enough on a machine whose two cores are busy
 
 // target is a server under test.
 type target struct {
@@ -43,7 +43,7 @@ func through(t *testing.T, address string) *target {
 	return &target{Kubectl: program.KubectlFor(t, &program.Viz{URL: address}), url: lens.URL, kubeconfig: kubeconfig}
 }
 
-// ours starts our server behind a lens. The server's data outlive a kill.
+// ours starts our server behind a lens. The server's data survive a kill.
 func ours(t *testing.T) *target {
 	t.Helper()
 	flags := []string{"-flight=off", "-demo=false", "-controllers=false", "-data-dir", t.TempDir()}
@@ -67,7 +67,7 @@ func (at *target) eventually(t *testing.T, want string, args ...string) {
 	})
 }
 
-// apply applies objects on the server side.
+// apply runs kubectl apply --server-side on objects, which are YAML.
 func (at *target) apply(t *testing.T, objects string) {
 	t.Helper()
 	at.Run(t, "apply", "--server-side", "-f", file(t, objects))
@@ -91,7 +91,7 @@ func pods(name string, from, to int, spec string) string {
 	return text
 }
 
-// books runs two managers of controller-runtime that write pages of books. It kills the first; the second takes over.
+// books runs two controller-runtime managers that write the pages of a book. It kills the first; the second takes over.
 func books(t *testing.T, at *target) []string {
 	leads := func(p *program.Process) {
 		t.Helper()
@@ -128,7 +128,7 @@ func books(t *testing.T, at *target) []string {
 	return []string{"pages: " + pages}
 }
 
-// startManager starts a manager of controller-runtime.
+// startManager starts the program checks as a manager, which works only while it leads.
 func startManager(t *testing.T, at *target) *program.Process {
 	return program.Start(t, exec.Command(program.BuildOf(t, "checks", "."), "-server", at.url, "-manage"))
 }

@@ -29,7 +29,7 @@ import (
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// commands returns the commands in docs/BEYOND.md that start three nodes of etcd and two servers, with free ports.
+// commands returns the commands in docs/BEYOND.md that start three etcd nodes and two servers, with free ports.
 func commands(t *testing.T) (typed []string) {
 	t.Helper()
 	text := string(require.Value(os.ReadFile("../../../../docs/BEYOND.md"))(t))
@@ -53,7 +53,7 @@ func commands(t *testing.T) (typed []string) {
 	return typed
 }
 
-// three is a cluster of three nodes of etcd, with two servers.
+// three is a cluster of three etcd nodes, and two of our servers that use it.
 type three struct {
 	nodes   map[string]*program.Process // by client address
 	servers []*program.Viz
@@ -85,7 +85,7 @@ func startThree(t *testing.T) *three {
 	return c
 }
 
-// leader returns the client address of the leading node.
+// leader waits until etcd has a leader, and returns its client address.
 func (c *three) leader(t *testing.T) (address string) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {
@@ -123,7 +123,7 @@ type writer struct {
 	server  *program.Viz
 	name    string
 	created atomic.Int64 // writes that returned 201
-	longest atomic.Int64 // nanoseconds between two of these writes
+	longest atomic.Int64 // the longest time between two of them, in nanoseconds
 }
 
 func (w *writer) run(t *testing.T, end <-chan struct{}) {
@@ -201,7 +201,7 @@ func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 				}
 			}
 			told := w.created.Load()
-			assert.True(t, n >= told, "%s has %d objects of %s, which was told of %d", server.URL, n, w.name, told)
+			assert.True(t, n >= told, "%s has %d objects of %s, which created %d", server.URL, n, w.name, told)
 		}
 	}
 

@@ -66,7 +66,7 @@ func mirrored(t *testing.T, at *target) (facts []string) {
 // node runs the official JavaScript client, if npm is installed.
 func node(t *testing.T, at *target) []string {
 	if _, err := exec.LookPath("npm"); err != nil {
-		t.Log("NOT RUN: the JavaScript client wants Node and npm, which are not installed here")
+		t.Log("NOT RUN: the JavaScript client needs Node and npm, which are not installed here")
 		return nil
 	}
 	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
@@ -177,7 +177,7 @@ var dates = regexp.MustCompile(`\S+ +\S+ +\d+ \d\d:\d\d:\d\d \d{4}|\d{4}-\d\d-\d
 // that terminal, or nil without tmux.
 func startK9s(t *testing.T, at *target) (tmux func(args ...string) string) {
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Log("NOT RUN: k9s wants a terminal, and tmux is not installed here")
+		t.Log("NOT RUN: k9s needs a terminal, and tmux is not installed here")
 		return nil
 	}
 	home := t.TempDir()
@@ -219,7 +219,7 @@ func (at *target) makeLog(t *testing.T) {
 		"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}}`)
 }
 
-// k9s opens views of k9s, and returns the texts that it has found there.
+// k9s opens views of k9s, and returns the texts that they showed, or nil without tmux.
 func k9s(t *testing.T, at *target) (facts []string) {
 	at.apply(t, pods("k9s", 0, 2, ""))
 	tmux := startK9s(t, at)

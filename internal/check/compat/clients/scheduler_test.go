@@ -88,8 +88,8 @@ func schedule(t *testing.T, at *target) []string {
 	return facts
 }
 
-// replicate runs unmodified controllers of deployments, replica sets and garbage. A replica set adopts an existing pod,
-// makes pods that kube-scheduler and kwok run, and replaces a pod that no longer matches. Then rollout runs.
+// replicate runs the unmodified controllers of deployments and replica sets, and the garbage collector. A replica set
+// adopts a pod, creates pods that kube-scheduler and kwok run, and replaces one that no longer matches; then rollout.
 func replicate(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	program.Start(t, exec.Command(program.BuildOf(t, "../kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
@@ -109,7 +109,7 @@ spec:
 	at.eventually(t, "3 3 3 1", "get", "rs", "set", "-o", "jsonpath={.status.replicas} {.status.readyReplicas} "+
 		"{.status.availableReplicas} {.status.observedGeneration}")
 	owner := "jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name}"
-	facts := []string{"who has the pod that was there: " + at.Run(t, "get", "pod", "set-0", "-o", owner)}
+	facts := []string{"owner of the adopted pod: " + at.Run(t, "get", "pod", "set-0", "-o", owner)}
 	at.Run(t, "label", "pod", "set-0", "app=other", "--overwrite")
 	at.eventually(t, "", "get", "pod", "set-0", "-o", owner)
 	at.runs(t, "set", 3)
@@ -137,7 +137,7 @@ func rollout(t *testing.T, at *target) []string {
 	return facts
 }
 
-// runs waits until n pods of a name run and returns them.
+// runs waits until exactly n pods with the label app=name run, and returns them.
 func (at *target) runs(t *testing.T, name string, n int) (running []corev1.Pod) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {

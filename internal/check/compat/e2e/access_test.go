@@ -52,7 +52,7 @@ func (p *page) namesEveryGlyph(t *testing.T) {
 				return n == name || strings.HasPrefix(n, what+": ")
 			})
 		})
-		return len(wanted) >= 25 && len(untold) == 0, fmt.Sprintf("of %d glyphs a screen reader is not told of %q",
+		return len(wanted) >= 25 && len(untold) == 0, fmt.Sprintf("of %d glyphs, a screen reader gets no name for %q",
 			len(wanted), untold)
 	})
 }
@@ -81,7 +81,7 @@ func (p *page) told(t *testing.T) []string {
 const onStage = ".bar *, .scenery text, .sentence *, .time *, .records th, .records td"
 
 // contrastScript measures the contrast between each visible text that the selector WHAT matches and the colour below
-// its middle. It also measures the contrast of graphics with their grounds.
+// its middle. It also measures the contrast of graphics with their backgrounds.
 const contrastScript = `(() => {
 	const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 	const rgba = (colour) => {

@@ -279,7 +279,7 @@ func chapterListsItsMoments(t *testing.T, v *viz, p *page) {
 func chapterIsPrinted(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.settled(t, "the mini-stage is not there yet", func(mini) bool { return true })
-	// A reader with a dark screen prints the page on A4 within its margins, at 96 px per inch.
+	// This is the printable area of A4 at 96 px per inch, and a reader whose screen is dark.
 	p.do(t, tells(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009,
 		DeviceScaleFactor: 1}), tells(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}))

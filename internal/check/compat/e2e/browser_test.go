@@ -213,9 +213,9 @@ func (p *page) verify(t testing.TB) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	assert.EqualSlices(t, nil, p.complaints, "on the console")
-	assert.True(t, len(p.requests) != 0, "the browser made no request: nothing was listened to")
+	assert.True(t, len(p.requests) != 0, "the browser made no request, or the test did not see it")
 	for _, request := range p.requests {
-		assert.True(t, loopback(request), "the page asked %s", request)
+		assert.True(t, loopback(request), "the page requested %s", request)
 	}
 }
 
@@ -247,7 +247,7 @@ const eyes = `
 	globalThis.$text ??= (css) => $(css)?.textContent ?? "";
 	globalThis.$frames ??= async (n) => { while (n-- > 0) await new Promise(requestAnimationFrame); };
 	globalThis.$picture ??= () => listwatch.picture({ texts: false });
-	globalThis.$meet ??= (a, b) => { // whether texts overlap; lines may, because letters are lower
+	globalThis.$meet ??= (a, b) => { // whether two texts overlap; boxes may by a fifth, because letters are lower
 		const between = Math.max(3, Math.min(a.h, b.h) / 5);
 		const across = a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1;
 		return across && a.y < b.y + b.h - between && b.y < a.y + a.h - between;

@@ -49,7 +49,7 @@ const collisions = `(async () => {
 	const inside = (t) => t.x + t.w > stage.left + 1 && t.x < stage.right - 1 && t.y + t.h > stage.top + 1 &&
 		t.y < stage.bottom - 1;
 	const texts = listwatch.picture().texts.filter((t) => !t.moves && inside(t));
-	const turned = new Set($$("#ring-versions text").map((el) => el.textContent)); // each along its own cell
+	const turned = new Set($$("#ring-versions text").map((el) => el.textContent)); // rotated, each in its own cell
 	const found = [];
 	const least = document.body.dataset.story === "tour" ? 6 : 10; // the tour begins with six
 	if (texts.length < least) found.push("there are " + texts.length + " texts");

@@ -96,13 +96,13 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		require.Equal(t, 0, lost(), "watchers that were lost while held")
 	}
 	v.command(t, "/viz/hold", `{"do":"release"}`)
-	assert.Equal(t, 0, lost(), "let go, but the clock stands: watchers that were lost")
+	assert.Equal(t, 0, lost(), "released, with the clock stopped: watchers that were lost")
 	v.command(t, "/viz/clock", `{"paused":false}`)
 	program.Eventually(t, patience, func() (bool, string) { return lost() == 1, "the slow watcher is not evicted" })
 	v.command(t, "/viz/hold", `{"do":"release"}`) // opens the gate
 	told, err := io.ReadAll(slow.Body)
 	n := strings.Count(string(told), "\n")
-	assert.True(t, err == nil && n > 0 && n < 30 && lost() == 1, "the slow one was told of %d, %v; want a beginning",
+	assert.True(t, err == nil && n > 0 && n < 30 && lost() == 1, "the slow client got %d events, %v; want the first few",
 		n, err)
 }
 
@@ -150,7 +150,7 @@ func TestThePageHoldsTheWorldAndOneKeyMovesAPodToItsHandler(t *testing.T) {
 		p.strike(t, "h")
 		p.until(t, `%s || (%s !== "" && %[2]s !== %q)`, ran, held, before)
 		before = evaluate[string](t, p, held)
-		p.none(t, "held since a time to come",
+		p.none(t, "held since a time in the future",
 			`$$("#held td.n").map((td) => td.textContent).filter((text) => text.startsWith("-"))`)
 		named = named || evaluate[bool](t, p, `$$("[data-gate-at]").some((gate) => gate.dataset.keys === "default/a"
 			&& gate.querySelector(".who").textContent === "a")`)

@@ -20,7 +20,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// full makes tests cover everything instead of a sample. `make full` sets it.
+// full makes tests cover everything instead of a sample. `make full` sets FULL.
 var full = os.Getenv("FULL") != ""
 
 var (
@@ -43,7 +43,7 @@ var looks = []look{
 	{"reduced", 1280, 720, "light", "reduce"},
 }
 
-// wear makes the browser show the page in this look.
+// wear makes the browser show the page in this look, with scale device pixels per CSS pixel.
 func (l look) wear(scale float64) chromedp.Action[chromedp.Void] {
 	size := emulation.SetDeviceMetricsOverrideParams{Width: l.width, Height: l.height, DeviceScaleFactor: scale}
 	likes := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{

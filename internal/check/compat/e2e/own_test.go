@@ -29,7 +29,7 @@ const setsOut = `new Promise((done) => {
 	look();
 })`
 
-// TestTheViewersOwnChangeStartsAtOnce creates a pod by kubectl while the demo runs and changes of a program wait.
+// TestTheViewersOwnChangeStartsAtOnce creates a pod with kubectl while tokens of other changes move, and more wait.
 func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	alone(t)

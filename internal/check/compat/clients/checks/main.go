@@ -28,8 +28,8 @@ import (
 )
 
 func main() {
-	address := flag.String("server", "", "of the API")
-	manages := flag.Bool("manage", false, "write the pages of books, until a signal comes")
+	address := flag.String("server", "", "the API server's `URL`")
+	manages := flag.Bool("manage", false, "write the pages of books, until a signal arrives")
 	flag.Parse()
 	config := &rest.Config{Host: *address, UserAgent: "checks", QPS: -1}
 	run := check

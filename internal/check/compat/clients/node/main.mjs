@@ -1,5 +1,5 @@
-// Watches, lists and writes with the official JavaScript client, and prints the results. KUBECONFIG names the server
-// and must contain insecure-skip-tls-verify: otherwise the client refuses http.
+// This program watches, lists and writes with the official JavaScript client, and prints the results. The file
+// $KUBECONFIG names the server, and must contain insecure-skip-tls-verify: otherwise the client refuses http.
 import * as k8s from '@kubernetes/client-node';
 
 const config = new k8s.KubeConfig();

@@ -29,7 +29,7 @@ import (
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 func main() {
-	address := flag.String("server", "", "of the API")
+	address := flag.String("server", "", "the API server's `URL`")
 	flag.Parse()
 	config := rest.Config{Host: *address, UserAgent: "oldclient", QPS: -1}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -82,7 +82,7 @@ func (m *mirror) processNextWorkItem(ctx context.Context) bool {
 	return true
 }
 
-// reconcile gives the key's pod the labels that it lacks. A missing pod or config map is no error.
+// reconcile gives the key's pod the labels that it lacks. A missing pod or config map is not an error.
 func (m *mirror) reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {

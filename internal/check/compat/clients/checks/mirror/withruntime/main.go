@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-type mirror struct{ client.Client } // reads: 11, the indexer of an informer; writes: 09, a request
+type mirror struct{ client.Client } // reads an informer's indexer (chapter 11), writes by requests (09)
 
-func (m mirror) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) { // 14: a key from the queue
+func (m mirror) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) { // chapter 14: for a key
 	var pod corev1.Pod
 	var wanted corev1.ConfigMap
-	noPod := m.Get(ctx, request.NamespacedName, &pod) // 11: GetByKey, and a copy
+	noPod := m.Get(ctx, request.NamespacedName, &pod) // chapter 11: GetByKey, and a copy
 	noMap := m.Get(ctx, client.ObjectKey{Namespace: request.Namespace, Name: "labels"}, &wanted)
 	if noPod != nil || noMap != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(noPod)
@@ -29,9 +29,9 @@ func (m mirror) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		pod.Labels = map[string]string{}
 	}
 	if maps.Copy(pod.Labels, wanted.Data); maps.Equal(pod.Labels, before.Labels) {
-		return ctrl.Result{}, nil // 14: level-triggered
+		return ctrl.Result{}, nil // chapter 14: level-triggered
 	}
-	return ctrl.Result{}, m.Patch(ctx, &pod, client.MergeFrom(before)) // 07, 02: an update; an error: 14, AddRateLimited
+	return ctrl.Result{}, m.Patch(ctx, &pod, client.MergeFrom(before)) // chapter 14: after an error, AddRateLimited
 }
 
 func (m mirror) podsOf(ctx context.Context, object client.Object) (requests []ctrl.Request) {
@@ -47,13 +47,13 @@ func main() {
 	address := flag.String("server", "http://127.0.0.1:8080", "the API server's `URL`")
 	flag.Parse()
 	options := ctrl.Options{Metrics: server.Options{BindAddress: "0"}}
-	manager, err := ctrl.NewManager(&rest.Config{Host: *address}, options) // 13: a factory of shared informers
+	manager, err := ctrl.NewManager(&rest.Config{Host: *address}, options) // chapter 13: an informer factory
 	if err != nil {
 		panic(err)
 	}
 	m := mirror{manager.GetClient()}
-	mapped := handler.EnqueueRequestsFromMapFunc(m.podsOf) // 12: a handler, which adds keys
-	// For and Watches: 03, 10, 11, an informer each. Complete: 14, a queue with its workers. Start: 13, Run and the wait.
+	mapped := handler.EnqueueRequestsFromMapFunc(m.podsOf) // chapter 12: a handler that adds keys
+	// For and Watches add informers (chapters 03, 10, 11), Complete adds a queue and workers (14), Start runs all (13).
 	err = ctrl.NewControllerManagedBy(manager).For(&corev1.Pod{}).Watches(&corev1.ConfigMap{}, mapped).Complete(m)
 	if err == nil {
 		err = manager.Start(ctrl.SetupSignalHandler())
