@@ -15,7 +15,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// patience is the time limit of a wait. It suits a busy machine.
+// patience is the time limit of a wait, long enough for a busy machine.
 const patience = program.HangsAfter
 
 // world is the program's report on its held world.
@@ -96,14 +96,14 @@ func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 		require.Equal(t, 0, lost(), "watchers that were lost while held")
 	}
 	v.command(t, "/viz/hold", `{"do":"release"}`)
-	assert.Equal(t, 0, lost(), "released, with the clock stopped: watchers that were lost")
+	assert.Equal(t, 0, lost(), "released with a stopped clock: watchers lost")
 	v.command(t, "/viz/clock", `{"paused":false}`)
 	program.Eventually(t, patience, func() (bool, string) { return lost() == 1, "the slow watcher is not evicted" })
 	v.command(t, "/viz/hold", `{"do":"release"}`) // opens the gate
 	told, err := io.ReadAll(slow.Body)
 	n := strings.Count(string(told), "\n")
-	assert.True(t, err == nil && n > 0 && n < 30 && lost() == 1, "the slow client got %d events, %v; want the first few",
-		n, err)
+	assert.True(t, err == nil && n > 0 && n < 30 && lost() == 1, "the slow client got %d events, %v; want only the "+
+		"first", n, err)
 }
 
 func (v *viz) seq(t testing.TB) uint64 {

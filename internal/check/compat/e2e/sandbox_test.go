@@ -208,7 +208,7 @@ func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 	becomes(100, false, 0)
 	p.is(t, "true", "no hand opened the inspector", `$("#inspector").hidden`)
 
-	p.is(t, "none", "the hand of a refused knob is shown as", `($("#knob-etcd").id = "", // the page does not renew it
+	p.is(t, "none", "the hand of a refused knob is shown as", `($("#knob-etcd").id = "", // the page must not update it
 		$('#knobs [data-knob="etcd.restart"]').disabled = true,
 		listwatch.stage.scene.stale = true, await $frames(3),
 		getComputedStyle($('[data-hand="etcd.restart"]')).display)`)

@@ -52,7 +52,7 @@ const seeing = `(at, text, r) => {
 	return problems.includes("") ? "" : problems.join(", ");
 }`
 
-// telling opens a story and plays a beat to its end. If without is a record's number, it then plays without the record.
+// telling opens a story and plays a beat to its end. If without is not 0, it replays the beat without that record.
 const telling = `async (id, beat, without, to) => {
 	const { stage, player } = listwatch;
 	const { scenarios } = stage;
@@ -203,7 +203,7 @@ func (p *page) shows(t *testing.T, s *told, n int, above map[[2]string]bool) {
 	}
 	s.holds(t, n+1, "rests", place.To, p.rests(t, n+1, "rests"))
 	wrong := p.says(t, fmt.Sprint(s.ID, " ", n+1))
-	assert.True(t, wrong == nil, "%s: besides, %q is not so", at, wrong)
+	assert.True(t, wrong == nil, "%s: besides, %q does not hold", at, wrong)
 	names := evaluate[[]string](t, p, lanes)
 	assert.Equal(t, "", inTurn(above, names), "%s: lanes %q, other than before", at, names)
 	for i, member := range s.Cast {

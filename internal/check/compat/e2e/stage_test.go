@@ -158,7 +158,7 @@ func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 			if (String(url).includes("/viz/part/")) await new Promise((done) => setTimeout(done, 2000));
 			return answer;
 		};`)
-	p.click(t, "[data-station=wire] .title", "#tab-state") // while the first leaf is on its way, with the same query
+	p.click(t, "[data-station=wire] .title", "#tab-state") // the first leaf, with the same query, is still loading
 	p.until(t, `$("#leaf .leaf.state")`)
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "6"})
 	p.click(t, "[data-station=wire] .title", "#tab-history")

@@ -237,7 +237,7 @@ func (p *page) passes(t *testing.T, d time.Duration) {
 	}
 }
 
-// heap returns the bytes of Go's heap in the tab: four fifths of the size at which Go collects garbage again.
+// heap returns an estimate of Go's heap in the tab, in bytes: four fifths of its size at the next garbage collection.
 func (p *page) heap(t *testing.T) int {
 	t.Helper()
 	return evaluate[int](t, p, `(async () => {

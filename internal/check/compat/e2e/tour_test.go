@@ -18,7 +18,7 @@ import (
 const early = `$$(".station:not(.reached)").map((el) => el.querySelector(".title"))
 	.filter((el) => el.checkVisibility({ visibilityProperty: true })).map((el) => el.textContent)`
 
-// source matches what the tour is told from: the machine's run or, only if a watcher was full, the recording.
+// source matches the page's words on the tour's source: the machine's run or, only if a watcher was full, a recording.
 const source = `/^from (the machine's run, just now|a recording\. .*: got \d+ (WatcherForced|DispatchBlocked),.*)$/`
 
 // TestTheTourLeadsOneChangeByKeyboard walks through the whole tour, which a running program plays. The stage must name

@@ -338,8 +338,8 @@ func spoken(command string) (_ string, ok bool) {
 	return plain, plain != command || !strings.HasPrefix(command, "kubectl explain ")
 }
 
-// editVariable makes this test binary an editor, so that the tests need no shell. With the value old/new, the binary
-// replaces every old in the file that its last argument names.
+// editVariable is the environment variable that makes this test binary an editor, so that the tests need no shell. With
+// the value old/new, the binary replaces every old in the file that its last argument names.
 const editVariable = "EDIT"
 
 func TestMain(m *testing.M) {

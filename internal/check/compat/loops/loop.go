@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Play holds the looks that each frame of a play draws, in the order of drawing.
+// Play is a filmed stage: the looks that each frame shows and their places, in drawing order, and the looks' SVG.
 type Play struct {
 	Frames [][]struct {
 		Look
@@ -52,7 +52,7 @@ func SVG(title string, play *Play) string {
 		v[0], v[1], v[2], v[3], html.EscapeString(title), play.Style, &m.rules, play.Defs, &m.drawn)
 }
 
-// movie builds a picture.
+// movie collects the elements of an SVG, and the CSS rules that animate them.
 type movie struct {
 	names        map[string]int // the animations' numbers, by keyframes
 	rules, drawn strings.Builder

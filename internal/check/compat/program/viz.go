@@ -19,8 +19,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits a wait for a process, and suits a busy machine. The tests of cmd/viz check in a bubble how soon the
-// program is ready and how soon it ends.
+// HangsAfter limits a wait for a process. It is long enough for a busy machine: how soon the program ends is checked in
+// a bubble, by the tests of cmd/viz.
 const HangsAfter = 5 * time.Minute
 
 // Viz is the running program.

@@ -48,7 +48,7 @@ func read(t *testing.T, elements ...string) string {
 	return string(text)
 }
 
-// session is a running delve, as a person at a terminal uses it.
+// session is a running delve, driven through its standard input and output.
 type session struct {
 	*program.Process
 	t     *testing.T

@@ -144,7 +144,7 @@ func outputLines(text string) []string {
 
 var (
 	update = flag.Bool("update", false, "write what the commands print now into the documents, where it differs")
-	only   = flag.String("page", "", "run the commands of documents whose path contains this only")
+	only   = flag.String("page", "", "run only the commands of documents whose path contains this")
 )
 
 // TestEveryDocumentedCommandDoesWhatThePageSays runs each console of each document, from the top of the page to its

@@ -124,8 +124,8 @@ func TestAPodIsFollowedThroughTheRunningProgram(t *testing.T) {
 	// The log may report two stops as one, so the test compares the sum of their times.
 	program.Eventually(t, patience, func() (bool, string) {
 		told, most := stopped(t, v), time.Since(began)
-		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log tells of %v, "+
-			"%d stops took %v each and all of it %v", told, stops, *stay, most)
+		return told >= time.Duration(stops)*(*stay-time.Second) && told <= most, fmt.Sprintf("the log reports "+
+			"stops of %v in all; there were %d stops of %v in %v", told, stops, *stay, most)
 	})
 	after := v.Points(t)
 	for _, point := range signsOfHarm {

@@ -99,7 +99,7 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the running program. The new one starts before the next command; with an output or in FULL, at once.
+// startViz ends the running program. The new one starts before the next command, or at once for an output or FULL.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()
@@ -182,7 +182,7 @@ func (x *terminal) written(said string) []string {
 	return outputLines(itsOwnEnd.ReplaceAllString(colour.ReplaceAllString(said, ""), ""))
 }
 
-// enter types a command into the shell, waits for the prompt, and returns the exit status and the output's file.
+// enter types a command and after into the shell, waits for the prompt, and returns exit status and output's file.
 func (x *terminal) enter(command, after string) (int, string) {
 	x.t.Helper()
 	x.n++

@@ -107,7 +107,7 @@ func (s *apiServer) hold(holding bool) {
 	s.cond.Broadcast()
 }
 
-// fail makes the next n requests fail with err, after the failures ordered before.
+// fail makes n requests fail with err, the next ones after the failures that earlier calls have queued.
 func (s *apiServer) fail(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *apiServer) fail(n int, err error) {
 	}
 }
 
-// failureNamed returns a failure that a story can order by name.
+// failureNamed returns the error that a story calls name. It panics for an unknown name.
 func failureNamed(name string) error {
 	switch name {
 	case "refused":
@@ -144,7 +144,7 @@ func (s *apiServer) asked() []string {
 	return requests
 }
 
-// admitLocked adds a request to requests and returns the next failure that fail has ordered, or nil.
+// admitLocked adds a request to requests, and removes and returns the next failure that fail has queued, or nil.
 func (s *apiServer) admitLocked(verb string, opts metav1.ListOptions) error {
 	s.requests = append(s.requests, fmt.Sprintf("%s rv=%q match=%q limit=%d initial=%v bookmarks=%v",
 		verb, opts.ResourceVersion, opts.ResourceVersionMatch, opts.Limit, opts.SendInitialEvents != nil &&
@@ -222,7 +222,7 @@ type apiStream struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	stopWaking func() bool
-	result     chan watch.Event // sent and closed by run; unbuffered, as on the wire
+	result     chan watch.Event // sent and closed by run; unbuffered, as a StreamWatcher's
 	initial    []watch.Event
 	epoch      int // the server's epoch at the start; -1: the stream ends after initial
 	position   int

@@ -122,7 +122,7 @@ func TestBadListsAreRefusedAsTheRealOneRefusesThem(t *testing.T) {
 		for name, sides := range map[string][2]side{"cache": {p.ourCache, p.theirCache}, "store": {p.ourStore,
 			p.theirStore}} {
 			a, b := listAll(t.Context(), sides[0], c.query), listAll(t.Context(), sides[1], c.query)
-			// Our server quotes values from outside. The comparison ignores these quotes.
+			// Our server quotes values that clients have sent. The comparison ignores these quotes.
 			same(t, what+", "+name, strings.ReplaceAll(a, `\"`, ""), b, c.want)
 		}
 	}
@@ -163,7 +163,7 @@ func TestASlowWatcherKeepsWhatItsResultHoldsAndIsClosed(t *testing.T) {
 	for i := range 40 {
 		p.write(fmt.Sprintf("+slow/pod-%02d", i))
 		for _, each := range readers {
-			eventually.Holds(t, "the event for who reads",
+			eventually.Holds(t, "the readers get the event",
 				func() bool { return strings.Contains(fmt.Sprint(each.sofar()), fmt.Sprintf("slow/pod-%02d", i)) })
 		}
 	}
@@ -234,7 +234,7 @@ func TestAKeyIsPreparedAsTheRealOneIs(t *testing.T) {
 		"%d keys accepted, %d refused by us alone: too few to compare anything", accepted, declared)
 }
 
-// TestAcceptIsNegotiatedAsUpstreamDoes compares both sides' choices for random Accept headers, invalid ones, too.
+// TestAcceptIsNegotiatedAsUpstreamDoes compares both sides' choices for random Accept headers, valid or not.
 func TestAcceptIsNegotiatedAsUpstreamDoes(t *testing.T) {
 	ours := slices.DeleteFunc(scheme.Codecs.SupportedMediaTypes(), func(info runtime.SerializerInfo) bool {
 		return info.MediaType != negotiation.JSON && info.MediaType != negotiation.YAML

@@ -147,7 +147,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// fanOut adds n watchers and measures. A reader reports its deliveries only when its channel is empty, which is cheap.
+// fanOut measures deliveries to n watchers. To stay cheap, a reader reports its deliveries when its channel is empty.
 func fanOut(b *testing.B, f *feed, cache side, n int) {
 	fill(b, f, cache)
 	c := newCrowd(n)
@@ -328,7 +328,7 @@ func upstreamInformer(b *testing.B, c *channel) benchInformer {
 	return benchInformer{add: func(c *counting) { must(i.AddEventHandler(c)) }, run: i.RunWithContext}
 }
 
-// BenchmarkInformerEvents measures the way of one event from the watch to all handlers, an informer's most common work.
+// BenchmarkInformerEvents measures the time of an event from the watch to all handlers, an informer's most common work.
 func BenchmarkInformerEvents(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprintf("%d-handlers", n), func(b *testing.B) {
@@ -341,7 +341,7 @@ func BenchmarkInformerEvents(b *testing.B) {
 	}
 }
 
-// BenchmarkInformerProbes measures the way of an event from the watch to all handlers with probes off and on.
+// BenchmarkInformerProbes measures the time of an event from the watch to all handlers, with probes off and on.
 func BenchmarkInformerProbes(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		for state, p := range map[string]*probe.Probe{
@@ -366,7 +366,7 @@ func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer
 		i.add(handlers[at])
 	}
 	bubble.Go(b, "test.informer", i.run)
-	eventually.Holds(b, "the handlers are told of the pods there are",
+	eventually.Holds(b, "the handlers have received the initial pods",
 		func() bool { return handlers[n-1].told.Load() >= int64(len(pods)) })
 	b.ResetTimer()
 	report := reportCPU(b)

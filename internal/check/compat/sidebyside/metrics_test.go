@@ -70,7 +70,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	must(client.CoreV1().ConfigMaps("default").Create(t.Context(), object, dryRun))
 	shown := ask(t, v, "/metrics")
 	want := `dry_run="All",group="",resource="configmaps"`
-	assert.True(t, strings.Contains(shown, want), "a dry run is not told from others: no %s", want)
+	assert.True(t, strings.Contains(shown, want), "a dry run is not counted as one: no %s", want)
 	ours := map[string]string{}
 	for _, line := range sample.FindAllStringSubmatch(shown, -1) {
 		name := line[1]
@@ -79,7 +79,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(shown, "# TYPE "+name+" ") {
-			name += line[2] // a suffix such as _total is part of the name
+			name += line[2] // without a histogram, _sum or _count is part of the name
 		}
 		names := map[string]bool{}
 		for _, found := range label.FindAllStringSubmatch(line[3], -1) {

@@ -19,7 +19,7 @@ import (
 	"listwatch/internal/check/eventually"
 )
 
-// script is a storage written change by change. A watch begins with the state; only the newest gets later changes.
+// script is a storage written change by change. A watch begins with the state; only the newest watch gets changes.
 type script struct {
 	mu   sync.Mutex // guards the fields below
 	pods map[string]*corev1.Pod

@@ -156,7 +156,7 @@ type pair struct {
 	client                 *clientv3.Client
 	ourStore, ourCache     side
 	theirStore, theirCache side
-	writer                 realstorage.Interface // upstream's store; makes all writes but those in one revision
+	writer                 realstorage.Interface // upstream's store; makes all writes except those of atOnce
 }
 
 // newPair starts etcd, fills it with prepare, and then starts both caches, which list the prepared objects.

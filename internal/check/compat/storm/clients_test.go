@@ -249,7 +249,7 @@ type sleeper struct {
 
 func (s *sleeper) String() string { return fmt.Sprintf("sleeper: %d watches", s.nWatches) }
 
-// run sleeps until ctx is done.
+// run opens one watch after the other, each for 1 to 10 seconds, until ctx is done.
 func (s *sleeper) run(ctx context.Context) {
 	for pause(ctx, 100*time.Millisecond) {
 		s.sleep(ctx, time.Duration(1+s.random.IntN(10))*time.Second)

@@ -210,7 +210,7 @@ func (s *storm) start() {
 func (s *storm) promises() {
 	var report rules.Report
 	if json.Unmarshal(s.command("GET", "/viz/rules", nil), &report) != nil || report.Checked == 0 {
-		s.fault("/viz/rules tells nothing")
+		s.fault("/viz/rules reports no check")
 	}
 	s.checked += int(report.Checked)
 	for _, each := range report.Rules {
