@@ -111,7 +111,7 @@ func (r *repo) startsGoroutine(pkg *source.Package, file *source.File, node ast.
 			return false
 		}
 		if len(node.Args) == 3 && !file.Test {
-			name, _ := strconv.Unquote(types.ExprString(node.Args[1])) // "" if it is no string
+			name, _ := strconv.Unquote(types.ExprString(node.Args[1])) // "" if it is not a string
 			r.lanes = append(r.lanes, name)
 		}
 		return true
@@ -272,7 +272,7 @@ var (
 // than later lines do not count, because they are in another branch. A deferred Unlock keeps the lock until the end. A
 // function literal does not have the locks of the code around it.
 //
-// This is no proof. It is exact for code that keeps to the house rules, where a lock is held for a whole function or
+// This is a heuristic. It is exact for code that keeps to the house rules, where a lock is held for a whole function or
 // for a straight run of lines.
 func holdsLock(mention source.Mention) bool {
 	if strings.HasSuffix(mention.In.Name.Name, "Locked") {

@@ -78,5 +78,5 @@ func TestASentenceIsOnlyShown(t *testing.T) {
 			found = append(found, name)
 		}
 	})
-	assert.EqualSlices(t, shows, found, "files that ask for sentences: ask for fields, or name here what shows one")
+	assert.EqualSlices(t, shows, found, "files that build sentences: use the fields, or add a file that shows one here")
 }

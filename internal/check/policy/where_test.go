@@ -22,7 +22,7 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	const root = "../../.."
 	tree := os.DirFS(root)
 	rows := string(require.Value(fs.ReadFile(tree, "internal/check/tools/changes.txt"))(t))
-	var lines []string // the middle of each file that is a text and no test
+	var lines []string // the middle line of each text file that is not a test
 	for _, dir := range []string{"cmd", "docs", "internal", "viz"} {
 		require.NoError(t, fs.WalkDir(tree, dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.Contains(name, "/testdata/") {
@@ -43,7 +43,7 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	for row := range strings.Lines(rows[strings.Index(rows, "\n")+1:]) {
 		at, _, _ := strings.Cut(row, " ")
 		_, err := fs.Stat(tree, at)
-		assert.NoError(t, err, "internal/check/tools/changes.txt: name what there is")
+		assert.NoError(t, err, "internal/check/tools/changes.txt: name an existing file or folder")
 	}
 	for i := range 10 {
 		line := lines[i*len(lines)/10]

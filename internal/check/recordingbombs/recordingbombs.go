@@ -48,12 +48,12 @@ var All = []Greedy{
 		picture + `"pods":{"waits":{"a":[` + fmt.Sprintf(wait, 0), 60_000, "," + wait, `]}}` + seen},
 }
 
-// LongTexts has few records with many bytes. To unpack LongTexts takes seconds.
+// LongTexts has few records, each with a text of 1 MB. Unpacking it takes seconds.
 var LongTexts = Greedy{"long texts", "longer than the 512 MB", records, 950,
 	`{"seq":%[1]d,"point":"RingAppend","resource":"pods","texts":{"why":"%[1]d` +
 		strings.Repeat("long", 1<<18) + "\"}}\n", ""}
 
-// File returns the recording's file.
+// File makes the recording and returns it, compressed with gzip.
 func (g Greedy) File() []byte {
 	var file bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&file, gzip.BestSpeed)

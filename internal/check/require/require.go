@@ -4,25 +4,25 @@ package require
 
 import "listwatch/internal/check/assert"
 
-// TB receives the faults and can end the test.
+// TB receives the failures and can end the test.
 type TB interface {
 	assert.TB
 	FailNow()
 }
 
-// Equal is [assert.Equal], but ends the test on a fault.
+// Equal is [assert.Equal], but ends the test on a failure.
 func Equal[T comparable](t TB, want, got T, what ...any) {
 	t.Helper()
 	end(t, assert.Equal(t, want, got, what...))
 }
 
-// NoError is [assert.NoError], but ends the test on a fault.
+// NoError is [assert.NoError], but ends the test on a failure.
 func NoError(t TB, err error, what ...any) {
 	t.Helper()
 	end(t, assert.NoError(t, err, what...))
 }
 
-// True is [assert.True], but ends the test on a fault.
+// True is [assert.True], but ends the test on a failure.
 func True(t TB, ok bool, what ...any) {
 	t.Helper()
 	end(t, assert.True(t, ok, what...))

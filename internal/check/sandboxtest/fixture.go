@@ -53,7 +53,7 @@ type Fixture struct {
 	end       func()
 }
 
-// etcd is a small etcd in memory, which can be slow.
+// etcd is a small in-memory etcd that delays each List by slow, in nanoseconds.
 type etcd struct {
 	*mvcc.Store
 	slow *atomic.Int64
@@ -66,7 +66,7 @@ func (e etcd) List(ctx context.Context, prefix string, opts kubernetes.ListOptio
 	return e.Store.List(ctx, prefix, opts)
 }
 
-// Run runs body in a bubble after the world has settled.
+// Run runs body in a bubble, a minute after both halves are ready. The log keeps logSize records.
 func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // reads the bubble's time

@@ -5,7 +5,7 @@ set -eu
 packages= told= only=${1-}
 root=$(id -u 2>/dev/null || echo unknown)
 
-# need NAME DEBIAN-PACKAGES HOMEBREW-PACKAGE COMMAND...: one of the commands is enough.
+# need NAME DEBIAN-PACKAGES HOMEBREW-PACKAGE COMMAND... installs or reports NAME unless one of the commands exists.
 need() {
   name=$1 deb=$2 brew=$3
   [ "${only:-$name}" = "$name" ] || return 0

@@ -1,4 +1,4 @@
-# Counts lines by room and kind: make size. A line of over 120 columns counts as the lines that it would fill.
+# size.awk counts lines by room and kind, for make size. A line of over 120 columns counts as the lines it would fill.
 FNR == 1 {
 	n = split(FILENAME, part, "/")
 	room = part[1]
@@ -13,7 +13,7 @@ FNR == 1 {
 {
 	line = $0
 	gsub(/\t/, "    ", line)
-	if (FILENAME ~ /\.js$/) { # types in comments count apart
+	if (FILENAME ~ /\.js$/) { # types in comments are counted separately
 		if (line ~ /^ *\/\*\*/) jsdoc = 1
 		kind = jsdoc ? "js types" : "js"
 		if (line ~ /\*\/ *$/) jsdoc = 0

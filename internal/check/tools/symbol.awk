@@ -1,8 +1,8 @@
-# symbol.awk prints the name and kind of the declaration that has a line (-v line), in Go, templ or a script (-v js=1).
+# symbol.awk prints name and kind of the declaration that contains -v line, in Go, in templ or in a script (-v js=1).
 # Kinds: field, method, call (a function that only calls name), own (no other file names it), name (all others).
 function remark() { return /^[ \t]*(\/\/|\/?\*)/ }
 BEGIN { words = "((export|default|async|func|function[*]?|type|var|const|let|class|templ|static|get|set) )" }
-closure && /^ ? ?[^ })\]]/ { closure = 0; found = outer } # what follows a closure is of its function
+closure && /^ ? ?[^ })\]]/ { closure = 0; found = outer } # later lines belong to the enclosing function
 /^(var|const|type) \($/ { block = 1 } /^type .* struct \{$/ { block = 2 } /^[)}]/ { block = 0 } { kind = "" }
 $0 ~ "^" words "+[^(]" || block == 1 && /^\t[A-Za-z_]+( |,|$)/ {
   kind = js && !/^export/ ? "own" : /^(func|templ) [a-z]/ || js && /function[* ]|=>/ ? "call" : "name" }

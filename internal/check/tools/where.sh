@@ -1,5 +1,5 @@
 #!/bin/sh
-# where.sh FILE:LINE prints the line's room, what changes with it (changes.txt has what it cannot derive), its tests.
+# where.sh FILE:LINE prints the line's room, its tests and what changes with it. changes.txt has what it cannot derive.
 set -euf
 cd "$(dirname "$0")/../../.."
 at=${1#"$PWD"/} package='' row='' made='' run='' found='' e2e='go -C internal/check/compat test ./e2e'
@@ -8,12 +8,12 @@ sed -n "${line}p" "$file" | grep -q '' || { echo "there is no line $at" >&2; exi
 text=$(case $file in *.css) sed -n "1,${line}p" "$file" | grep '^[^ }].*{' | tail -1 ;; esac; sed -n "${line}p" "$file")
 look() { git -c grep.fallbackToNoIndex=true grep "$@" || true; }
 say() { awk -v title="$1" 'NF && n++ < 20 { if (n == 1) print title; print "  " substr($0, 1, 900) }'; }
-list() { # files as a row for each folder; a short name ($2) in more than 12 files says nothing
+list() { # prints files in a row for each folder, or only a note if a short name ($2) is in more than 12 files
   awk -v short="${2:+$((${#2} < 8))}" -v title="$1" '
     NF { at = match($0, /[^\/]*$/); dir = substr($0, 1, at - 1); in_[dir] = in_[dir] " " substr($0, at); n++ }
     END { if (n > 12 && short) { print title ": too common"; exit }
       if (n) print title; for (dir in in_) print "  " dir (dir ? ":" : "") substr(in_[dir], 1, 400) | "sort" }'; }
-while [ ! "$package" ] || [ ! "$row" ]; do # up to the folder that says what it is
+while [ ! "$package" ] || [ ! "$row" ]; do # goes up to a folder that has both
   [ "$package" ] || package=$(look -lE '^// (Package|Command) ' -- ":(glob)$room/*.go" | sort -r | head -1)
   [ "$row" ] || row=$(grep "^| [^|]*(\.\./$room)" docs/ARCHITECTURE.md | tail -1)
   [ "$room" != . ] && room=$(dirname "$room") || break
@@ -32,7 +32,7 @@ field) near="[.]$symbol([^A-Za-z0-9_(]|\$)|(^|[ {,	])$symbol(:|(,[^=]*)? [}] =)"
 method) near="([.]|[)] |^ +)$symbol([?][.]|[?])?([(),]|\$)" far=$near ;;
 call) near="$a$symbol([(),;]| [}])" ;;
 esac
-case $file:$kind:$symbol in # a short method is that of others, too
+case $file:$kind:$symbol in # other types have methods with such short names, too
 *.js:own:*) set -- "$file" && far='' ;;
 *.js:field:*) set -- 'viz/*s' && far='' ;;
 *.js:*) set -- 'viz/*s' 'cmd/tab/*.js' 'internal/check/compat/*.js' '*/e2e/*.go' && far="(page|import).*[.]$symbol$z" ;;

@@ -155,8 +155,8 @@ func (s *storm) fault(format string, args ...any) {
 	s.faults.add("%s, at %v: %s", s.now, at, fmt.Sprintf(format, args...))
 }
 
-// rage starts the clients and draws faults until the time is over. Then it undoes the lasting effects of faults, and
-// waits until every watcher holds the same objects as a list.
+// rage starts the clients and causes random faults until the time is over. Then it undoes the faults' lasting effects,
+// and waits until every watcher holds the same objects as a list.
 func (s *storm) rage() {
 	writing, stopWriting := context.WithCancel(s.t.Context())
 	watching, stopWatching := context.WithCancel(s.t.Context())

@@ -53,7 +53,7 @@ func main() {
 	}
 	m := mirror{manager.GetClient()}
 	mapped := handler.EnqueueRequestsFromMapFunc(m.podsOf) // chapter 12: a handler that adds keys
-	// For and Watches add informers (chapters 03, 10, 11), Complete adds a queue and workers (14), Start runs all (13).
+	// For and Watches add informers (chapters 03, 10, 11), Complete adds a queue (14), and Start runs all of them (13).
 	err = ctrl.NewControllerManagedBy(manager).For(&corev1.Pod{}).Watches(&corev1.ConfigMap{}, mapped).Complete(m)
 	if err == nil {
 		err = manager.Start(ctrl.SetupSignalHandler())
