@@ -15,7 +15,7 @@ import (
 // maxSize is the maximum number of bytes that a reader on a phone has to load.
 const maxSize = 10_000_000
 
-// TestTheMachineIsSmall looks at what `make tab` has built.
+// TestTheMachineIsSmall checks the size of the gzipped machine that `make tab` has built.
 func TestTheMachineIsSmall(t *testing.T) {
 	info, err := os.Stat("../../bin/tab/site/machine.gz")
 	require.NoError(t, err, "make tab builds it")

@@ -59,7 +59,7 @@ func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	return used, nil
 }
 
-// lookedAt returns an etcd after a first look at its state.
+// lookedAt returns an etcd whose state has been looked at once. end becomes its close.
 func lookedAt(ctx context.Context, client *clientv3.Client, end func() error) etcd {
 	used := etcd{client: client, seen: new(atomic.Pointer[etcdnode.State]), close: end}
 	used.look(ctx)

@@ -185,13 +185,13 @@ func (l lentListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// socketBuffer is the size of the socket buffers of the watchers that a viewer adds. The kernel's default buffers hold
-// megabytes: with those, a watcher could leave thousands of events unread before the server noticed.
+// socketBuffer is the size, in bytes, of the socket buffers of the watchers that a viewer adds. The kernel's buffers
+// hold megabytes: with those, a watcher could leave thousands of events unread before the server noticed.
 const socketBuffer = 4 << 10
 
-// feedBuffer is the size of the socket buffers towards a page, and between the server and our own clients. A record
-// that waits in it is old when the page reads it. With the kernel's own size the server would notice a slow page only
-// tens of thousands of records later, and a client that stops reading only ten thousand changes later.
+// feedBuffer is the size, in bytes, of the buffers of sockets to a page, and between the server and our own clients. A
+// record that waits in one is old when the page reads it. With the kernel's own size, the server would notice a slow
+// page only tens of thousands of records later, and a client that stops reading only ten thousand changes later.
 const feedBuffer = 128 << 10
 
 // narrow shrinks the send buffer of a connection to a page, to one of our clients, or to a watcher that a viewer added.

@@ -34,7 +34,7 @@ type guests struct {
 	lens     *lens.Lens
 	stderr   io.Writer
 	passing  routine.Group            // the front's goroutines; serveGuest and run wait for them
-	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; holds one, so Choose never waits
+	next     chan *otherserver.Choice // sent by Choose, received by run, never closed; buffers one until run receives
 
 	now     atomic.Pointer[viz.UI]            // the current visit's page
 	visitor atomic.Pointer[otherserver.Guest] // the current visit's guest

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience limits waits for the program. Anything that takes longer, even on a busy machine, is stuck.
 const patience = 5 * time.Minute
 
-// program is a call of runUntil in a goroutine.
+// program is a call of runUntil that runs in a goroutine.
 type program struct {
 	url    string
 	clock  *clocktesting.FakeClock // never moves, so the program has to end by itself

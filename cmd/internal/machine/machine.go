@@ -78,7 +78,7 @@ type Run struct {
 
 	host  *Host
 	first Options      // the options of the host's first run
-	next  chan Options // sent by Begin, received by run, never closed; holds one value, so Begin never waits
+	next  chan Options // sent by Begin, received by run, never closed; buffers one value until run receives
 }
 
 // Serve runs the machine until ctx is done or something essential breaks, and returns when all its goroutines have

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	// These imports keep the modules in go.mod whose sources this test reads.
+	// These imports keep in go.mod the modules whose sources this test reads.
 	_ "go.etcd.io/etcd/client/v3"
 	_ "go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	_ "k8s.io/apimachinery/pkg/watch"
@@ -79,7 +79,7 @@ func realSources(t *testing.T) *sources {
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
 	require.NoError(t, err, "list modules")
 	kubernetes := exec.Command("go", "list", "-m", "-json=Path,Dir", "k8s.io/kubernetes")
-	kubernetes.Dir = "kubernetes" // the controllers' module is not a library
+	kubernetes.Dir = "kubernetes" // only this folder's go.mod requires k8s.io/kubernetes
 	more, err := kubernetes.Output()
 	require.NoError(t, err, "list modules of kubernetes")
 	out = append(out, more...)

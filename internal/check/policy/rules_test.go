@@ -322,7 +322,7 @@ func (r *repo) checkPages() {
 	}
 }
 
-// checkLine checks a line of a page in the folder dir: the names, and that the line has no second command.
+// checkLine checks a line of a page in the folder dir: its links and names, and that it has no second command.
 func (r *repo) checkLine(dir, line string, complain func(string, ...any)) {
 	if strings.HasPrefix(line, "$ ") && strings.Contains(line, " $ ") {
 		complain("two commands in a line: each begins a line of its own")

@@ -36,7 +36,7 @@ need chromium 'chromium fonts-dejavu-core' '--cask chromium' chromium chromium-b
 
 if [ "$packages" ]; then
   apt-get update -qq
-  # shellcheck disable=SC2086 # these are words
+  # shellcheck disable=SC2086 # each word is a package
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
 fi
 [ ! "$told" ]

@@ -1,4 +1,4 @@
-# symbol.awk prints name and kind of the declaration that contains -v line, in Go, in templ or in a script (-v js=1).
+# symbol.awk prints the name and kind of the declaration that has a line (-v line=N), in Go, templ or JS (-v js=1).
 # Kinds: field, method, call (a function that only calls name), own (no other file names it), name (all others).
 function remark() { return /^[ \t]*(\/\/|\/?\*)/ }
 BEGIN { words = "((export|default|async|func|function[*]?|type|var|const|let|class|templ|static|get|set) )" }

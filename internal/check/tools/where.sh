@@ -48,16 +48,16 @@ tests=$(echo "$found" | sed -nE 's/^([^=:]*_test\.go)=.*=func (\([^)]*\) )?([^(]
 [ ! "$symbol" ] || [ "$tests" ] && echo "$tests" | say 'TESTS with it' || echo "TESTS with it: ${few-none names it}"
 grep -hA1 -E "^($dir ([A-Za-z]+[.])?${symbol:-^}|viz ${file#viz/}) " internal/check/compat/mutations/table.txt |
   grep -v '^--' | say 'MUTATIONS: rows of internal/check/compat/mutations/table.txt'
-base=${file##*/} # with its folder, if there are several
+base=${file##*/} # with its folder, if several files have this name
 [ "$(git ls-files ":(glob)**/$base" | wc -l)" -lt 2 ] || base=${dir##*/}/$base
 case ${#symbol}$symbol in [1-4][!0-9]*) ;; *[A-Z]*) word="$a([A-Za-z]+[.])?$symbol$z|" ;; esac
 look -nE "${word-}(\[|[.])${symbol:-.^}\`?[]][(][^)]*$base[)]" -- '*.md' | cut -c1-150 | say 'DOCUMENTS that name it'
 parts='/viz/[A-Za-z/-]*[A-Za-z]|[A-Z][A-Za-z]+|"[a-z]+[._][a-z._]+"|dataset.[a-z]+|data-[a-z-]+' q="[\"'\`]"
 case $file in *.css) parts='[.#][a-z][a-z0-9-]*|(data|-)-[a-z-]+' ;; viz/*) parts="$parts|\"[a-z][a-z0-9 -]*\"" ;; esac
-for part in $({ echo "${text#*type=\"button\"}" && echo "$found" | grep "Handle(.*$symbol"; } | # with its routes
+for part in $({ echo "${text#*type=\"button\"}" && echo "$found" | grep "Handle(.*$symbol"; } | # and its routes
   grep -oE "$parts" | sed -E 's/^[a-z]*=?"|"//g; s/^dataset./data-/' | sort -u | head -8); do
   go='*/e2e/*.go' title="USES: $part"
-  case $part in # of the line: a route, a point's name, a field, an attribute, a colour, a knob, a class or an id
+  case $part in # part is a route, a point's name, a field, an attribute, a colour, a knob, a class or an id
   /viz/*) title="ROUTE: $part" used="(/|$q)${part##*/}($q|[]/?\$) ])" go='viz/*.go' ;;
   [A-Z]*) grep -q "{Name: \"$part\"" internal/observe/probe/points.go && title=POINT:\ $part used=$a$part$z go='*.go' ;;
   data-* | --* | [a-z]*[._][a-z]*) go='*.[gm][od]'

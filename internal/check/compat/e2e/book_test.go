@@ -279,7 +279,7 @@ func chapterListsItsMoments(t *testing.T, v *viz, p *page) {
 func chapterIsPrinted(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.settled(t, "the mini-stage is not there yet", func(mini) bool { return true })
-	// This is the printable area of A4 at 96 px per inch, and a reader whose screen is dark.
+	// Width and Height are the printable area of A4 at 96 px per inch. The reader's screen is dark.
 	p.do(t, tells(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 665, Height: 1009,
 		DeviceScaleFactor: 1}), tells(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print",
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}))
@@ -293,7 +293,7 @@ func chapterIsPrinted(t *testing.T, v *viz, p *page) {
 		"the paper is %s, with %d moments, and %d px lie beyond the edge", ground, listed, wide)
 }
 
-// bookIsSearched goes by keys from a page of the running book to the explanation of an error message.
+// bookIsSearched uses only keys to get from a page of the running book to the explanation of an error message.
 func bookIsSearched(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.searched(t, "too large resource version", "/book/too-large-resource-version")

@@ -48,8 +48,8 @@ func crowded() reel {
 	return r
 }
 
-// crew returns the number of slots that the stage draws for some queues, and the names beside them. A queue of ten has
-// ten slots. A queue of a hundred is a gauge and has none.
+// crew returns the number of slots that the stage draws for some queues, and the names of blocked goroutines that it
+// shows. A queue of ten has ten slots. A queue of a hundred is a gauge and has none.
 const crew = `(() => {
 	const laneOf = (el) => ((d) => d.watcher ?? d.listener ?? d.handlerOf ?? "")(el.closest(".lane")?.dataset ?? {});
 	const all = (selector, of) => $$(".scenery " + selector).map((el) => [laneOf(el), of(el)].join(" ").trim());

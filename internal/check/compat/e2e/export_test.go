@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// export runs the program with the given flags until it exits, which must be without an error.
+// export runs the program with the given flags until it exits. Its exit status must be 0.
 func export(t *testing.T, flags ...string) {
 	t.Helper()
 	cmd, _ := program.VizCommand(t, flags...)

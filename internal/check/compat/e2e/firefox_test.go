@@ -93,7 +93,7 @@ func (f *firefox) navigate(t *testing.T, url string) {
 	f.call(t, "browsingContext.navigate", map[string]any{"context": f.tab, "url": url, "wait": "complete"})
 }
 
-// run runs statements in the page and returns their result as text, in quotes.
+// run runs statements in the page and returns their result, converted to a string, as JSON.
 func (f *firefox) run(t *testing.T, statements string) string {
 	t.Helper()
 	m := f.call(t, "script.evaluate", map[string]any{

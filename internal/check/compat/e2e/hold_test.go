@@ -60,8 +60,8 @@ func (v *viz) becomes(t *testing.T, holds func(w world) bool) {
 	})
 }
 
-// TestAHeldWorldLosesNoWatcherUntilItsClockRuns holds one watcher before its wire. With the clock stopped the
-// dispatcher waits for the watcher, the queues behind it fill up, and no watcher is lost, not even while the whole
+// TestAHeldWorldLosesNoWatcherUntilItsClockRuns holds one watcher at the station wire. While the clock is stopped, the
+// dispatcher waits for the watcher, the queues before it fill up, and no watcher is lost, not even while the whole
 // world is held. Once the clock runs, the server evicts the slow watcher, and only that one.
 func TestAHeldWorldLosesNoWatcherUntilItsClockRuns(t *testing.T) {
 	t.Parallel()

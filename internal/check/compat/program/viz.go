@@ -19,8 +19,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits a wait for a process. It is long enough for a busy machine: how soon the program ends is checked in
-// a bubble, by the tests of cmd/viz.
+// HangsAfter limits a wait for a process, even on a busy machine. Tests of cmd/viz check how soon the program ends.
 const HangsAfter = 5 * time.Minute
 
 // Viz is the running program.

@@ -225,7 +225,7 @@ func newEditor(t *testing.T) *editor {
 		_ = conn.Close()
 		<-delve.Done
 	})
-	// The first build compiles everything.
+	// The first build compiles everything, so it takes long.
 	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Minute)))
 	return &editor{t: t, conn: conn, in: bufio.NewReader(conn)}
 }

@@ -34,7 +34,7 @@ type block struct {
 // step is a command and its output.
 type step struct {
 	command  string // with its continuation lines, joined by newlines
-	typed    bool   // at the debugger's prompt
+	typed    bool   // whether it is typed at the debugger's prompt
 	want     []string
 	from, to int // want is page.lines[from:to]
 }

@@ -99,7 +99,8 @@ func (x *terminal) run(s *step) {
 	}
 }
 
-// startViz ends the running program. The new one starts before the next command, or at once for an output or FULL.
+// startViz ends the running program. The new one starts before the next command. If the page shows the program's
+// output, or FULL is set, the new one starts at once.
 func (x *terminal) startViz(s *step, command string) {
 	x.t.Helper()
 	x.finish()
@@ -182,7 +183,7 @@ func (x *terminal) written(said string) []string {
 	return outputLines(itsOwnEnd.ReplaceAllString(colour.ReplaceAllString(said, ""), ""))
 }
 
-// enter types a command and after into the shell, waits for the prompt, and returns exit status and output's file.
+// enter runs a command in the shell, in the background if after is "&", and returns its status and its output's file.
 func (x *terminal) enter(command, after string) (int, string) {
 	x.t.Helper()
 	x.n++

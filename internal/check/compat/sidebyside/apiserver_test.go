@@ -107,7 +107,7 @@ func (s *apiServer) hold(holding bool) {
 	s.cond.Broadcast()
 }
 
-// fail makes n requests fail with err, the next ones after the failures that earlier calls have queued.
+// fail makes n later requests fail with err, after the failures that earlier calls have queued.
 func (s *apiServer) fail(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

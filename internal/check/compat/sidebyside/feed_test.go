@@ -147,7 +147,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// fanOut measures deliveries to n watchers. To stay cheap, a reader reports its deliveries when its channel is empty.
+// fanOut measures deliveries to n watchers. To stay cheap, a reader reports them only when its channel is empty.
 func fanOut(b *testing.B, f *feed, cache side, n int) {
 	fill(b, f, cache)
 	c := newCrowd(n)
@@ -382,5 +382,4 @@ func informerEvents(b *testing.B, n int, informerOf func(*channel) benchInformer
 	}
 	report()
 	b.StopTimer()
-
 }

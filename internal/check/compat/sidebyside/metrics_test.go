@@ -79,7 +79,7 @@ func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(shown, "# TYPE "+name+" ") {
-			name += line[2] // without a histogram, _sum or _count is part of the name
+			name += line[2] // no histogram: the suffix is part of the name
 		}
 		names := map[string]bool{}
 		for _, found := range label.FindAllStringSubmatch(line[3], -1) {

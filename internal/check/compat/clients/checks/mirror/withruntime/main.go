@@ -16,7 +16,8 @@ import (
 
 type mirror struct{ client.Client } // reads an informer's indexer (chapter 11), writes by requests (09)
 
-func (m mirror) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) { // chapter 14: for a key
+// Reconcile is called for each key from the queue (chapter 14).
+func (m mirror) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
 	var wanted corev1.ConfigMap
 	noPod := m.Get(ctx, request.NamespacedName, &pod) // chapter 11: GetByKey, and a copy
