@@ -123,7 +123,7 @@ type writer struct {
 	server  *program.Viz
 	name    string
 	created atomic.Int64 // writes that returned 201
-	longest atomic.Int64 // the longest time between two of them, in nanoseconds
+	longest atomic.Int64 // the longest time between two such writes, in nanoseconds
 }
 
 func (w *writer) run(t *testing.T, end <-chan struct{}) {

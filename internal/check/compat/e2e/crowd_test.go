@@ -25,7 +25,7 @@ func (v *viz) watches(t *testing.T, client *http.Client, agent, query string) io
 	return answer.Body
 }
 
-// TestAThousandClientsAreDots connects a thousand clients, of which one does not read, and counts their dots.
+// TestAThousandClientsAreDots connects a thousand clients, one of which does not read, and counts their dots.
 func TestAThousandClientsAreDots(t *testing.T) {
 	const many = 1000
 	v := startViz(t, "-demo=false", "-controllers=false") // the controllers would change the pods again

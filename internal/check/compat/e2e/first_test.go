@@ -28,8 +28,8 @@ type first struct {
 	Question, Size           string
 }
 
-// onFirst looks at every frame until the wanted number of names has been drawn on tokens. If a frame has several names,
-// onFirst returns them. It also returns the drawn stations that do not belong in the first view.
+// onFirst looks at every frame until the wanted number of names has been drawn on tokens, or for 20 s. It returns the
+// names of frames that have several names, and the drawn stations that do not belong in the first view.
 const onFirst = `((wanted) => new Promise((done) => {
 	const { motion, player } = listwatch;
 	const [wrong, began] = [[], performance.now()];

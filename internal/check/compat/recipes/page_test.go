@@ -133,7 +133,7 @@ func pattern(want string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(quoted, anything, ".*") + "$")
 }
 
-// outputLines splits the output of a command, without empty lines at its end.
+// outputLines splits a command's output into lines, and drops empty lines at its end.
 func outputLines(text string) []string {
 	text = strings.TrimRight(text, "\n \t\r")
 	if text == "" {

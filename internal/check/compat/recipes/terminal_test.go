@@ -268,7 +268,7 @@ func (x *terminal) guests() (n int) {
 	return n
 }
 
-// finish compares the open commands' outputs with the page's and ends the program, or checks an unstarted one's flags.
+// finish checks the open commands' outputs, and ends the program. If the program was not started, it checks the flags.
 func (x *terminal) finish() {
 	x.t.Helper()
 	if x.starts != nil {

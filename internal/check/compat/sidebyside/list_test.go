@@ -99,7 +99,7 @@ func describeToken(token, key string) string {
 	return fmt.Sprintf("at %d from %q", rv, from)
 }
 
-// askBoth compares all lists of both sides. They run at once, because some wait three seconds for a version in vain.
+// askBoth compares all lists of both sides, concurrently: some wait three seconds for a version that never comes.
 func askBoth(t *testing.T, queries map[string]query, one, other side) {
 	t.Helper()
 	var mu sync.Mutex // guards wrong and pages
@@ -386,7 +386,7 @@ type dialogue struct {
 	ours, theirs *stream
 }
 
-// settle returns when all streams equal their counterparts and have been silent for 300 ms, or after a long wait. The
+// settle returns when all streams equal their counterparts and have been silent for 300 ms, or after a minute. The
 // silence is needed, because surplus events could still arrive.
 func settle(dialogues []*dialogue) {
 	const quiet = 300 * time.Millisecond

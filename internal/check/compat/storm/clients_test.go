@@ -106,7 +106,7 @@ func (w *writer) turn(ctx context.Context, slot int) bool {
 		}
 		return true
 	}
-	if own && w.random.IntN(longestLife) < found.n-3 { // it deletes only the version that it read
+	if own && w.random.IntN(longestLife) < found.n-3 { // deletes only the version that was read
 		w.ledger.doom(a)
 		exactly := &metav1.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion}
 		return w.api.Delete(ctx, known.name, metav1.DeleteOptions{Preconditions: exactly}) == nil

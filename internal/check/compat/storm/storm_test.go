@@ -76,7 +76,7 @@ type storm struct {
 	now      string         // the current fault
 	struck   map[string]int // times that each fault has struck, by name
 	checked  int            // records that the program has checked against its rules
-	longest  string         // worst as text, and the name of the fault
+	longest  string         // worst and the name of its fault, as text
 	worst    time.Duration  // the longest time from a fault to a successful write
 	watchers []*watcher
 	clients  []client // all clients except the writers
@@ -85,7 +85,7 @@ type storm struct {
 	faults faults // found by all checks
 }
 
-// client is a client that the program serves during the storm.
+// client is a watcher, sleeper or informer that uses the program during the storm.
 type client interface {
 	run(ctx context.Context) // returns when ctx is done
 	String() string          // a summary of its work
