@@ -177,7 +177,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	p.until(t, `$("#open-lens.broken") === null && !$("#banner").textContent.includes("401")`)
 	close(c.ready)
 	p.until(t, `listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7)
-	p.run(t, `await $frames(20)`) // the page keeps drawing
+	p.run(t, `await $frames(20)`) // the page must keep drawing
 	var state struct{ Memory uint64 }
 	guest.Get(t, "/viz/guest", &state)
 	assert.True(t, state.Memory <= 400<<20, "%d MB of memory for %d pods", state.Memory>>20, c.pods)

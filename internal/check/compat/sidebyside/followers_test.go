@@ -53,7 +53,7 @@ type follower struct {
 		GetByKey(key string) (any, bool, error)
 		LastStoreSyncResourceVersion() string
 	}
-	lastSync func() string // the reflector's version
+	lastSync func() string // the version of the reflector's last list or event
 	synced   func() bool
 }
 
