@@ -434,8 +434,7 @@ func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 // watches opens a watch of pods, as the page's console does.
 func (w *world) watches(t *testing.T, ctx context.Context) (*http.Response, error) {
 	t.Helper()
-	r := require.Value(http.NewRequestWithContext(ctx, "GET",
-		"/api/v1/namespaces/default/pods?watch=true", nil))(t)
+	r := require.Value(http.NewRequestWithContext(ctx, "GET", "/api/v1/namespaces/default/pods?watch=true", nil))(t)
 	r.Close = true
 	return w.Ask(r)
 }

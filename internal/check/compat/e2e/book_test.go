@@ -174,8 +174,7 @@ func hover(t *testing.T, p *page, selector string) {
 // contrast in six chapters, or all with FULL. openPage checks that consoles stay empty and no request leaves loopback.
 func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/"))
-	chapters := evaluate[[]string](t, p,
-		`[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href"))
+	chapters := evaluate[[]string](t, p, `[...new Set($$('a[href^="/book/"]').map((a) => a.getAttribute("href"))
 			.filter((h) => /^\/book\/\d\d-[a-z0-9]+$/.test(h)))]`)
 	require.True(t, len(chapters) == 15, "the contents lead to %q", chapters)
 	for i, chapter := range chapters {

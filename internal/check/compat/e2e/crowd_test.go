@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
 
@@ -62,21 +63,24 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	p.run(t, `({ scene } = listwatch.stage); Object.assign(scene, { front: scene.crowd.dots[500][0], stale: true })`)
 	p.until(t, `listwatch.state.resources.pods.subjects[scene.front].counts.WatcherLookedAt === 1`)
 
+	logged := func(query string) bool { // the page may show the record later
+		var told struct{ Records []json.RawMessage }
+		v.Get(t, "/viz/records?resource=pods&point="+query, &told)
+		return len(told.Records) > 0
+	}
 	wide := strings.Repeat("·", 20_000)
-	until := func(point string) { // checks the log: the page may show the record later
-		for i := range 400 {
-			var told struct{ Records []json.RawMessage }
-			if v.Get(t, "/viz/records?resource=pods&point="+point, &told); len(told.Records) > 0 {
-				return
-			}
-			pod := fmt.Sprintf(`{"metadata":{"name":"%s-%d","annotations":{"x":%q}},"spec":{"containers":`+
-				`[{"name":"c","image":"c"}]}}`, strings.ToLower(point), i, wide)
+	until := func(point string) { // creates pods no faster than the informer reads: it would be evicted, too
+		for i := 0; i < 400 && !logged(point); i++ {
+			name := fmt.Sprintf("%s-%d", strings.ToLower(point), i)
+			pod := fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"x":%q}},"spec":{"containers":`+
+				`[{"name":"c","image":"c"}]}}`, name, wide)
 			answer := require.Value(http.Post(v.URL+"/api/v1/namespaces/default/pods", "application/json",
 				strings.NewReader(pod)))(t)
 			require.NoError(t, answer.Body.Close())
 			require.Equal(t, http.StatusCreated, answer.StatusCode)
+			eventually.Holds(t, name, func() bool { return logged("IndexerUpdated&key=default/" + name) })
 		}
-		t.Fatal("no " + point)
+		require.True(t, logged(point), point)
 	}
 	p.run(t, `globalThis.red = 0;
 		const look = () => { red = Math.max(red, $picture().crowd.closed); requestAnimationFrame(look); };
@@ -91,10 +95,10 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	p.until(t, `$$("#watchers .lane:not(.over) > .name").some((el) => el.textContent.startsWith("deaf"))`)
 	until("WatcherForced")
 	p.until(t, `red === 1 && $picture().crowd.n === %d`, n-1)
-	p.is(t, "0", "of the others is full", `$picture().crowd.full`)
+	p.until(t, `$picture().crowd.full === 0`) // one that reads was full for a moment
 	const evicted = `$$("#watchers .lane.closed:not(.over)").map((el) => [".name", ".has"].map((css) =>
 		el.querySelector(css).textContent).join(": ")).join()`
-	p.is(t, "true", "the lane of the evicted client is still there", `/^deaf[^:]*: evicted, \d/.test(`+evicted+`)`)
+	p.is(t, "true", "the lane of the evicted client is still there", `/^deaf[^:]*: evicted/.test(`+evicted+`)`)
 	p.is(t, fmt.Sprintf("1 closed · %d go on, ≤ 0.1 s late", n-1), "the strip says",
 		`$text("[data-text='crowd.says']")`)
 	p.run(t, `$("#crowd").dispatchEvent(new MouseEvent("click", { bubbles: true })), await $frames(2)`)

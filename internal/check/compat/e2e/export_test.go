@@ -95,8 +95,7 @@ func (p *page) exportedPages(t *testing.T, dir, base string) {
 		}
 		opened[kind] = true
 		p.do(t, chromedp.Navigate(base+"/"+name))
-		title := evaluate[string](t, p,
-			`document.title && getComputedStyle(document.body).margin === "0px" &&
+		title := evaluate[string](t, p, `document.title && getComputedStyle(document.body).margin === "0px" &&
 				globalThis.listwatchWire ? document.title : ""`)
 		assert.True(t, strings.Contains(title, "listwatch"), "%s is called %q, or has no style or script", name, title)
 		return nil

@@ -172,8 +172,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	c.status.Store(0)
 	post(t, guest.URL+"/viz/guest", map[string]any{"resources": []string{"pods"}})
 	p.until(t, `$("#guest-state").textContent.startsWith("pods: %d ")`, c.pods)
-	p.until(t, `$('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`,
-		c.pods)
+	p.until(t, `$('[data-text="indexer.n"]').textContent.replace(/\D/g, "") === "%d"`, c.pods)
 	p.until(t, `$("#open-lens.broken") === null && !$("#banner").textContent.includes("401")`)
 	close(c.ready)
 	p.until(t, `listwatch.state.resources.pods?.stations.reflector.rv === "%d"`, c.pods+7)

@@ -94,8 +94,7 @@ func TestTheViewsTakeTurns(t *testing.T) {
 	p.pick(t, "#view")
 	view("space-time")
 	v.createPod(t, "turn")
-	p.until(t,
-		`$$("#spacetime .transfer").length >= 8 &&
+	p.until(t, `$$("#spacetime .transfer").length >= 8 &&
 			$$("#spacetime .passage title")
 			.some((el) => el.textContent.includes("default/turn by hand, through nextCh"))`)
 	way := []string{"http", "etcd", "etcd3", "ring", "store", "incoming", "dispatchEvents", "w1 processInterval",
