@@ -21,8 +21,7 @@ type continueToken struct {
 const continueVersion = "meta.k8s.io/v1"
 
 // EncodeContinue returns the token with which a list under prefix goes on at key (inclusive).
-// rv -1 means that the next page may be read at any later version, which gives up consistency
-// between the pages.
+// rv -1 lets the next page be read at any later version: then the pages may not fit together.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: EncodeContinue
 func EncodeContinue(key, prefix string, rv int64) (string, error) {
@@ -41,7 +40,8 @@ func EncodeContinue(key, prefix string, rv int64) (string, error) {
 
 // DecodeContinue returns the key at which the list under prefix goes on, and the resource
 // version it is read at: a positive one, or a negative one for the newest state. A token is
-// client input: one that does not parse is an error, and none can point outside prefix.
+// client input: if it does not parse, has version 0 or no key, or would leave prefix by "..",
+// the error is 400 for the client.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/continue.go: DecodeContinue
 func DecodeContinue(token, prefix string) (fromKey string, rv int64, err error) {

@@ -18,7 +18,7 @@ const (
 	KeyNotFound ErrorCode = iota + 1 // 404 NotFound
 	KeyExists                        // 409 AlreadyExists
 	InvalidObj                       // 409 Conflict: a precondition failed
-	Unreachable                      // 500 ServerTimeout
+	Unreachable                      // 500 ServerTimeout, Retry-After 2
 )
 
 var codeNames = map[ErrorCode]string{

@@ -103,7 +103,9 @@ type Preconditions struct {
 	ResourceVersion *string
 }
 
-// Check returns an InvalidObj error if obj does not fulfil p. Everything fulfils a nil p.
+// Check returns an InvalidObj error, which a client sees as 409 Conflict, if obj lacks the UID
+// or the resource version that p names. A nil field or a nil p requires nothing. If obj is only
+// a cache's guess, a store reads the real state before it returns the error.
 func (p *Preconditions) Check(key string, obj runtime.Object) error {
 	if p == nil {
 		return nil

@@ -12,9 +12,8 @@ import (
 // revision to read at, 0 for the newest. continueKey is the first key to read, "" for all of
 // keyPrefix. Errors are 400 BadRequest.
 //
-// A resource version alone means two things, for historical reasons: "exactly this one" when
-// the list is paged, and "at least this one" when it is not. ResourceVersionMatch was
-// introduced to say which.
+// A resource version without a match means, for historical reasons, "exactly this one" in a
+// paged list, and "at least this one" in any other.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/interfaces.go: ValidateListOptions
 // Differs: an unknown match is 400 too; a negative continue revision is the only way to read

@@ -93,8 +93,8 @@ func (s *SelectionPredicate) MatchesSingleNamespace() (namespace string, ok bool
 // nil Trigger is none.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: indexedTriggerFunc
-// Differs: serves lists, too. Upstream's predicate names the fields that may be used, and a list looks for them among
-// any number of indices.
+// Differs: serves lists, too. Upstream's predicate names the fields to look for. The constructor refuses a second
+// trigger, but lists have any number of indices, and use the first that their predicate pins.
 type Trigger struct {
 	Field   string
 	ValueOf func(obj runtime.Object) string

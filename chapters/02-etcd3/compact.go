@@ -32,8 +32,7 @@ const (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/compact.go: compactor
 // Differs: the logical time that is compared is the key's revision; upstream compares its version, which changes at the
-// same moments. Another server's compaction is learnt at the next turn; upstream also watches the key. A failed turn is
-// simply tried again an interval later.
+// same moments. Another server's compaction is learnt at the next turn; upstream also watches the key.
 type Compactor struct {
 	// Set by NewCompactor, never changed.
 	client   Client

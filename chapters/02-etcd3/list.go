@@ -23,10 +23,12 @@ import (
 const maxLimit = 10000
 
 // GetList implements [storage.Interface]. One list is one snapshot: every page after the first, of this call or of a
-// later one with the continue token, is read at the revision of the first.
+// later one with the continue token, is read at the revision of the first. Errors: 400 for malformed options, 410 for a
+// revision that is compacted, on a later page with a token for the rest; 504 for one that etcd has not reached.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).GetList
-// Differs: pages only; upstream streams a list from etcd 3.7 on. The first object that does not decode ends the list.
+// Differs: pages only; upstream streams a list from etcd 3.7 on. The first object that does not decode ends the list
+// with 500; upstream goes on, and its error names up to a hundred.
 func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object) error {
 	keyPrefix, err := storage.PrepareKey(s.resourcePrefix, key, opts.Recursive)
 	if err != nil {

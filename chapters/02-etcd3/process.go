@@ -12,9 +12,8 @@ import (
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: processEventConcurrency
 const processEventConcurrency = 10
 
-// Events are decoded at the same time and leave in the order in which they came. The trick is that one goroutine queues
-// the answers' channels in that order, before the answers exist: the collector waits for the first channel in the
-// queue, even if another is ready earlier.
+// Events are decoded at the same time and leave in the order in which they came: one goroutine queues the answers'
+// channels in that order, before the answers exist, and the collector waits for the first, even if another is ready.
 
 // processingResult is the outcome of one event: a result, nothing if the predicate rejects the object, or an error.
 //

@@ -76,8 +76,8 @@ func (s *stream) watchFromStart(ctx context.Context) error {
 }
 
 // sync queues the current state, in key order, as if each object had just been created, and
-// sets initialRev to the revision at which all of it was read. The revision must not be older
-// than the former initialRev. sync reads in pages: a large state is never in memory as a whole.
+// sets initialRev to the revision at which all of it was read. If that is older than the former
+// initialRev, the error is 504. It reads pages: a large state is never in memory as a whole.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: (*watchChan).syncPaginated
 // Differs: upstream streams the state from etcd 3.7 on.

@@ -14,24 +14,23 @@ import (
 // blockTimeout is how long a reader waits for a resource version before it gets "too large". Upstream's.
 const blockTimeout = 3 * time.Second
 
-// WaitUntilFresh returns when the cache has reached rv. The error is 504 Timeout, with cause ResourceVersionTooLarge,
-// if that takes longer than three seconds; ctx's, if it ends before; 503 if the cache does.
+// WaitUntilFresh returns when the cache has reached rv, at once if rv is 0. The error is 504 Timeout, with cause
+// ResourceVersionTooLarge, if that takes longer than three seconds; ctx's, if it ends before; 503 if the cache does.
 func (w *WatchCache) WaitUntilFresh(ctx context.Context, key string, rv uint64) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.waitUntilFreshLocked(ctx, key, rv)
 }
 
-// waitUntilFreshLocked expects w.mu held for reading. It releases it while it waits; otherwise
-// the one writer it waits for could never write. key is only reported.
+// waitUntilFreshLocked is [WatchCache.WaitUntilFresh] for a caller that holds w.mu for reading.
+// It releases w.mu while it waits; otherwise the one writer it waits for could never write.
+// Each new version wakes the reader, as does a tick every 100 ms. key is only reported.
 //
 // While a reader waits, the storage is asked for progress: on a quiet resource no event will
-// ever bring the version that is waited for, which another resource may have pushed ahead. What
-// Broadcast wakes are these readers; watchers hear of events through their channels.
+// ever bring the version that is waited for, which another resource may have pushed ahead.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).waitUntilFreshLocked
-// Differs: a reader whose request is over stops waiting; upstream's waits out the three
-// seconds. Both ends are noticed when the readers are woken, every 100 ms.
+// Differs: a reader whose request is over stops waiting; upstream's waits all three seconds.
 func (w *WatchCache) waitUntilFreshLocked(ctx context.Context, key string, rv uint64) error {
 	if rv == 0 {
 		return nil // any version will do

@@ -87,7 +87,8 @@ func (w *WatchCache) listConsistent(ctx context.Context, key, from string,
 }
 
 // listLatest reads the newest state, which must have reached rv. The index narrows it down if pred pins the trigger's
-// field: it has everything that matches, and may have more.
+// field: it has everything that matches, and may have more, so the caller still asks pred. Exact lists do not come
+// here, and further pages come without a selector.
 func (w *WatchCache) listLatest(ctx context.Context, key, from string, rv uint64,
 	pred *storage.SelectionPredicate) (List, error) {
 	list, state, err := w.latest(ctx, key, rv, pred)

@@ -166,7 +166,7 @@ func (h *history) oldestLocked() uint64 {
 }
 
 // intervalLocked returns a cursor over the events in (rv, newest]. listRV is the version of the
-// last list, 0 if there was none. The error is 410 Expired if events in that range are gone.
+// last list, 0 if there was none. The error is 410 Expired if events in that range may be gone.
 // The caller holds WatchCache.mu; locker takes it for reading and is used by the cursor later.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache_history.go: (*watchCacheHistory).GetIntervalLocked

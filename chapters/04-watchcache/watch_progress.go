@@ -33,8 +33,7 @@ type ConditionalProgressRequester struct {
 	wake chan struct{}
 }
 
-// NewConditionalProgressRequester returns a requester that calls request. Errors of request are ignored: a reader that
-// waits finds out by waiting in vain.
+// NewConditionalProgressRequester returns a requester that calls request while it runs.
 func NewConditionalProgressRequester(clk clock.WithTicker,
 	request func(context.Context) error) *ConditionalProgressRequester {
 	return &ConditionalProgressRequester{clock: clk, request: request, wake: make(chan struct{}, 1)}

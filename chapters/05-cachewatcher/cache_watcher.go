@@ -228,8 +228,7 @@ func (w *CacheWatcher) sendWatchCacheEvent(event *watchcache.Event) bool {
 	return true
 }
 
-// sendResult sends out, or returns false when the watcher is stopped before there is room. It first tries without
-// waiting: if there is room, a stop goes unnoticed.
+// sendResult sends out, or returns false when the watcher is stopped before there is room.
 func (w *CacheWatcher) sendResult(event *watchcache.Event, out watch.Event) bool {
 	select {
 	case w.result <- out:

@@ -18,8 +18,7 @@ import (
 // Items of a list that comes from the cache share their inner parts with it; see [Cacher.GetList].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: CacheDelegator
-// Differs: no consistency checker. A consistent read whose version the cache does not reach in time goes to the
-// storage, which is upstream's default.
+// Differs: no consistency checker.
 type CacheDelegator struct {
 	// answers calls that have no method here: Create, of which the cache learns by its watch
 	storage.Interface
@@ -103,7 +102,10 @@ func (d *CacheDelegator) GetList(
 	return err
 }
 
-// endConsistentRead reads a list from the storage if the cache has not reached the version in time, and counts.
+// endConsistentRead counts a list of the newest state. If the cache did not reach, within three seconds, the version
+// that the storage had when the list began, it reads the list from the storage.
+//
+// Differs: with the gate ConsistentListFromCacheSkipTimeoutFallback (alpha, off) upstream answers 429 instead.
 func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions,
 	listOut runtime.Object, err error) error {
 	fallback := apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)

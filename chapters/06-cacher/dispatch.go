@@ -14,8 +14,6 @@ import (
 // dispatchEvent hands one event to every watcher it concerns. Watchers that are to be stopped in the meantime are
 // stopped at the end: stopping closes input, and a send on a closed channel panics.
 //
-// An event carries its encodings with it from here on: see [cachewatcher.ShareEncodings].
-//
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).dispatchEvent
 // Differs: a bookmark that concerns no watcher is not dispatched at all.
 func (c *Cacher) dispatchEvent(event *watchcache.Event) {

@@ -13,8 +13,8 @@ import (
 )
 
 // processEvent is called by the watchCache after every change and every bookmark, on the reflector's goroutine, with no
-// lock held. It blocks while incoming is full; meanwhile the cache, which is ahead of its watchers, still serves lists
-// and new watches, and nothing more is read from the storage.
+// lock held. It blocks while incoming has a hundred events; meanwhile the cache, which is ahead of its watchers, still
+// serves lists and new watches, and nothing more is read from the storage.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).processEvent
 func (c *Cacher) processEvent(event *watchcache.Event) {

@@ -89,8 +89,7 @@ func listLimit(opts storage.ListOptions) int {
 	return int(opts.Predicate.Limit)
 }
 
-// fill makes items as long as elements and copies the objects into it. An empty list is empty, not nil: JSON clients
-// can tell the difference.
+// fill makes items as long as elements, and not nil if there are none, and copies the objects into it.
 func fill(items reflect.Value, elements []*watchcache.Element) {
 	items.Set(reflect.MakeSlice(items.Type(), len(elements), len(elements)))
 	for i, e := range elements {
@@ -99,6 +98,7 @@ func fill(items reflect.Value, elements []*watchcache.Element) {
 }
 
 // Get fills out with the object at key from a cache that has reached opts.ResourceVersion. out belongs to the caller.
+// Errors: KeyNotFound, a [storage.InvalidError] for the version, and those of [watchcache.WatchCache.WaitUntilFresh].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).Get
 // Differs: the object is copied to the last byte; upstream shares all but its outermost struct.

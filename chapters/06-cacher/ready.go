@@ -28,9 +28,8 @@ var errStopped = errors.New("apiserver cacher is stopped")
 //	pending ◄────► ready ────► stopped
 //	   └──────────────────────────▲
 //
-// The generation counts how often it became ready. A watch that begins in one generation and
-// finds another one when it is about to be registered has missed the moment at which all
-// watchers were ended: it must not be registered.
+// The generation counts how often it became ready. A watch that begins in one generation must
+// not be registered in another: see [Cacher.register].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/ready.go: ready
 // Differs: one lock; upstream swaps the channel under a second one.

@@ -145,8 +145,7 @@ func textOf(req *watchRequest) string {
 // both ways; the watcher drops what its interval contained.
 //
 // The watchCache's lock is the outer one here, Cacher.mu the inner one. Nothing takes them the
-// other way round: the dispatcher, which holds Cacher.mu most often, does not use the cache
-// while it holds that lock.
+// other way round: the dispatcher uses no cache while it holds Cacher.mu.
 func (c *Cacher) startWatch(ctx context.Context, req *watchRequest) watch.Interface {
 	registered := false
 	err := c.watchCache.BeginWatch(req.requiredRV, req.key, req.opts,

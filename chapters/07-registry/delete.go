@@ -26,7 +26,7 @@ var (
 
 // Delete deletes one object, or marks it for deletion. It returns the object and immediate false if it is only marked;
 // otherwise immediate true and a Status, or the object, if ReturnDeletedObject. Errors: 404 NotFound, 409 Conflict when
-// a precondition fails, 422 for options that contradict each other.
+// a precondition fails, 403 for a namespace of the system, 422 for options that contradict each other.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Delete
 func (s *Store) Delete(ctx context.Context, namespace, name string, options *metav1.DeleteOptions) (obj runtime.Object,

@@ -69,8 +69,8 @@ func (s *Store) keyFor(namespace string,
 	return s.resource.KeyRoot(namespace), true, nil
 }
 
-// List returns the objects that options select, as a list at one resource version. Errors: 400 for a malformed resource
-// version or continue token, 410 for one that is gone, 504 for one that the server has not reached yet.
+// List returns what options select, at one resource version. Errors: 400 for a malformed version or continue token, 410
+// for one that is gone, 504 for one not reached yet, 429 if the cache is not ready, 500 if an object does not decode.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).ListPredicate
 func (s *Store) List(ctx context.Context, namespace string, options *metainternalversion.ListOptions) (runtime.Object,
@@ -88,7 +88,8 @@ func (s *Store) List(ctx context.Context, namespace string, options *metainterna
 }
 
 // Watch begins one watch of the storage: of one key if [Store.keyFor] finds one, otherwise of
-// the narrowest directory. The caller stops it.
+// the narrowest directory. The caller stops it. Errors: 400 for a malformed resource version,
+// 429 if the cache is not ready. 410, and 504 for a version not reached, come as an event.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).WatchPredicate
 // Differs: upstream has a ProgressNotify option too; the cacher asks for it itself. Nothing is

@@ -85,8 +85,9 @@ func SimpleName(base string) string {
 const maxNameGenerationAttempts = 8
 
 // Create stores a new object and returns it as stored. It generates a name if there is only a
-// generateName. Errors: 400 for a wrong namespace or a resource version, 409 AlreadyExists, 422
-// Invalid. A resource version that is "0", or does not parse, is ignored.
+// generateName. Errors: 400 for a wrong namespace or a resource version, 404 or 403 for a
+// namespace that does not exist or is going away, 409 AlreadyExists, 422 Invalid. A resource
+// version that is "0", or does not parse, is ignored.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Create
 // Differs: a resource version is refused before anything else, and with 400; upstream leaves
@@ -151,7 +152,7 @@ func (s *Store) explainAlreadyExists(ctx context.Context, key string, err error)
 	return deleting
 }
 
-// Get returns one object, at least as new as options.ResourceVersion. The error is 404 if it does not exist.
+// Get returns one object, at least as new as options.ResourceVersion. Errors: 400, 404, 504 for a version not reached.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).Get
 func (s *Store) Get(ctx context.Context, namespace, name string, options *metav1.GetOptions) (runtime.Object, error) {

@@ -177,10 +177,10 @@ func shouldDeleteDuringUpdate(accessor, old metav1.Object) bool {
 }
 
 // deleteWithoutFinalizers erases an object whose finalizers are all gone. An object that is already erased is no error.
+// It returns the updated object with its old version, as upstream does. Watchers get DELETED, and no MODIFIED.
 //
 // It also erases, at the next update of any kind, an object whose deletion was interrupted between its two writes: that
-// one is marked, with a grace period of 0, and nothing holds it back. It returns the updated object with its old
-// version, as upstream does.
+// one is marked, with a grace period of 0, and nothing holds it back.
 //
 // Upstream: k8s.io/apiserver/pkg/registry/generic/registry/store.go: (*Store).deleteWithoutFinalizers
 func (s *Store) deleteWithoutFinalizers(ctx context.Context, key, name string, obj runtime.Object,
