@@ -104,8 +104,8 @@ func NewTooLargeResourceVersionError(want, current uint64, retrySeconds int) err
 // "list", "create", "update", "delete", "watch".
 //
 // Upstream: k8s.io/apiserver/pkg/storage/errors/storage.go
-// Differs: one function instead of seven; an unparsable resource version is 400 for a watch
-// too, where upstream lets it become a 500.
+// Differs: one function instead of six; an unparsable resource version is 400 also for a watch
+// and for a GET from a cache, where upstream lets it become a 500.
 func InterpretError(err error, op string, resource schema.GroupResource, name string) error {
 	var invalid InvalidError
 	if errors.As(err, &invalid) {
