@@ -155,8 +155,8 @@ func (w *WatchCache) advance(rv uint64) bool {
 }
 
 // Replace takes a whole list and forgets everything before it: ring, store and snapshots. An open interval into the
-// old ring ends as overtaken, and every waiting reader wakes. No events come of it: all watchers have been stopped, and
-// their clients watch again.
+// old ring ends as overtaken. OnReplace is called, and every waiting reader wakes. No events come of it: all watchers
+// have been stopped, and their clients watch again.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/watch_cache.go: (*watchCache).Replace
 func (w *WatchCache) Replace(list []any, resourceVersion string) error {
