@@ -153,7 +153,7 @@ func (l *lister) take(ctx context.Context, page []*mvccpb.KeyValue) error {
 }
 
 // append decodes an object right into its place in the items, and takes the place back if the
-// object does not match or decode.
+// object does not match or decode. If the predicate returns an error, it does not match.
 func (l *lister) append(kv *mvccpb.KeyValue) error {
 	n := l.items.Len()
 	l.items.Grow(1)

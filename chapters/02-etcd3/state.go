@@ -65,7 +65,7 @@ func (s *Store) stateAfterConflict(key string, kv *mvccpb.KeyValue, ignoreNotFou
 	return s.getState(key, kv, ignoreNotFound)
 }
 
-// getState decodes etcd's value of the key; kv is nil if there is none.
+// getState decodes etcd's value of the key. A nil kv is KeyNotFound or, with ignoreNotFound, a zero object.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).getState
 func (s *Store) getState(key string, kv *mvccpb.KeyValue, ignoreNotFound bool) (*objState, error) {

@@ -90,7 +90,7 @@ func New(cfg Config) (*Store, error) {
 	}, nil
 }
 
-// Get implements [storage.Interface]. It always reads the newest state.
+// Get implements [storage.Interface]. It reads the newest state, and returns 504 if that is older than asked for.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/store.go: (*store).Get
 func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {

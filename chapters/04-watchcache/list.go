@@ -53,7 +53,7 @@ func (w *WatchCache) GetList(
 	return w.listLatest(ctx, key, "", rv, pred)
 }
 
-// listExact reads the state at rv. A state that lasted from 5 to 9 is the state at 7, and is labelled 7.
+// listExact reads the state at rv, or returns 410. A state that lasted from 5 to 9 is the state at 7, labelled 7.
 func (w *WatchCache) listExact(ctx context.Context, key, from string, rv uint64) (List, error) {
 	state, err := w.snapshotAt(ctx, key, rv)
 	if err != nil {

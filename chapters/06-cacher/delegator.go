@@ -51,7 +51,7 @@ func (d *CacheDelegator) Watch(ctx context.Context, key string, opts storage.Lis
 	return d.cacher.Watch(ctx, key, opts)
 }
 
-// Get reads the storage if the newest state is wanted, or if the cache is not ready.
+// Get reads the storage if the newest state is wanted, or if the cache is not ready; otherwise it is [Cacher.Get].
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).Get
 func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {

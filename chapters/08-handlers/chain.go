@@ -152,7 +152,7 @@ func (s *Server) limited(w middleware.WrapResponseWriter, r *http.Request, most 
 	s.recovering(w, r.WithContext(ctx), handler)
 }
 
-// requestTimeout returns the time limit of a request: ?timeout=, but at most most.
+// requestTimeout returns the time limit of a request: ?timeout=, at most most. A negative or malformed one is 400.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go: WithRequestDeadline
 func requestTimeout(query url.Values, most time.Duration) (time.Duration, error) {

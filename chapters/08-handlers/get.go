@@ -102,7 +102,7 @@ func validateTimeout(opts *metainternalversion.ListOptions) field.ErrorList {
 		"must be greater than or equal to 0")}
 }
 
-// selectName adds the name in the path to the field selector, which must not contradict it.
+// selectName adds the name in the path to the field selector. One that contradicts it gets 400.
 func selectName(opts *metainternalversion.ListOptions, name string) error {
 	if opts.FieldSelector == nil || opts.FieldSelector.Empty() {
 		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", name)
