@@ -26,7 +26,7 @@ type Client interface {
 	RequestProgress(ctx context.Context) error
 
 	// GrantLease returns a lease that lasts for ttl, in whole seconds, or longer. When it ends, the keys that were last
-	// written under it are deleted, each with a revision of its own.
+	// written under it are deleted: by etcd all at one revision, by the in-memory client each at its own.
 	GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error)
 
 	// CompactHistory forgets every revision before rev.
