@@ -13,8 +13,8 @@ import (
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go
 // Differs: apiserver_watch_events_dispatch_duration_seconds is left out: it needs the time twice for each watcher and
-// event, which is half of what such a delivery costs. So are the metrics of what we do not have: the consistency
-// checker, sharded watches, and those of lists that 1.37 deprecates.
+// event, half of what such a delivery costs. So are the metrics of what we do not have (consistency checker, sharded
+// watches), and those of lists that 1.37 deprecates. apiserver_init_events_total lacks intervals cut short by a stop.
 type metrics struct {
 	// Set by newMetrics, never changed.
 	all     *prometheus.Registry // this Cacher's alone: registry shows it as one collector
