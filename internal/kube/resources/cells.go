@@ -163,14 +163,14 @@ func servicePorts(service *corev1.Service) any {
 	}))
 }
 
-// modes are the ways in which nodes may use a volume, in upstream's order, with their short names.
+// modes are the access modes of volumes, in upstream's order, with their short names.
 var modes = []struct {
 	mode corev1.PersistentVolumeAccessMode
 	name string
 }{{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
 	{corev1.ReadWriteOncePod, "RWOP"}}
 
-// accessModes returns the cell for a list of modes.
+// accessModes returns a cell with the short names of the access modes that are listed at path.
 func accessModes(path string) func(*Row) any {
 	return func(r *Row) any {
 		list, _ := r.field(path).([]any)

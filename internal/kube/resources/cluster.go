@@ -52,7 +52,7 @@ func (NamespaceStrategy) MarkAsDeleting(obj runtime.Object) {
 	obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating
 }
 
-// PrepareForUpdate keeps the status and the finalizers, which are written through other paths.
+// PrepareForUpdate keeps the status and the spec's finalizers, which have endpoints of their own.
 func (NamespaceStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
 	namespace.Status, namespace.Spec = oldNamespace.Status, oldNamespace.Spec

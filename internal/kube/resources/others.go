@@ -244,7 +244,7 @@ func (s ConfigMapStrategy) ValidateUpdate(obj, old runtime.Object) field.ErrorLi
 		kept("binaryData", equality.Semantic.DeepEqual(configMap.BinaryData, before.BinaryData)))
 }
 
-// kept returns a problem if a field of an immutable object has changed.
+// kept returns a problem unless a field of an immutable object is the same as before.
 func kept(name string, same bool) field.ErrorList {
 	if same {
 		return nil
@@ -257,7 +257,7 @@ var SecretAttrs = attrs(func(secret *corev1.Secret) fields.Fields {
 	return fields.Set{"metadata.name": secret.Name, "metadata.namespace": secret.Namespace, "type": string(secret.Type)}
 })
 
-// SecretStrategy is for secrets.
+// SecretStrategy is for secrets, which may be immutable.
 //
 // Differs: upstream also checks that a secret has the data that its type requires.
 type SecretStrategy struct{ freely }

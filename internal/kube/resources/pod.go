@@ -106,7 +106,7 @@ func (PodStrategy) CheckGracefulDelete(obj runtime.Object, options *metav1.Delet
 // PodStatusStrategy is for writes by the kubelet, which change the status but not the spec.
 type PodStatusStrategy struct{ PodStrategy }
 
-// PrepareForUpdate keeps the spec, the owner references and, if the new status has none, the QOS class.
+// PrepareForUpdate keeps the spec, the owner references and, if the new status has none, the QoS class.
 func (PodStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	pod, oldPod := obj.(*corev1.Pod), old.(*corev1.Pod)
 	pod.Spec = *oldPod.Spec.DeepCopy()
@@ -119,7 +119,7 @@ func (PodStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 // ValidateUpdate accepts any status.
 func (PodStatusStrategy) ValidateUpdate(_, _ runtime.Object) field.ErrorList { return nil }
 
-// ValidateBinding checks the target of a binding.
+// ValidateBinding requires that the target of a binding has a name, and the kind Node or none.
 func ValidateBinding(binding *corev1.Binding) field.ErrorList {
 	var problems field.ErrorList
 	path := field.NewPath("target")

@@ -21,8 +21,8 @@ var (
 )
 
 // validatePodSpec checks the fields of a pod that this program uses.
-// Differs: it makes few of the checks in kubernetes/pkg/apis/core/validation, with the same messages. Tolerations are
-// unchecked, and so are probes, ports, environment, volumes and mounts, which nothing here uses.
+// Differs: it makes few of the checks in kubernetes/pkg/apis/core/validation, with the same messages. It does not check
+// tolerations, or the probes, ports, environment, volumes and mounts, which nothing here uses.
 func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	names := sets.New[string]()

@@ -46,7 +46,7 @@ func StartPath(root, dir string) error {
 	})
 }
 
-// open replaces our source of a step by the first try, saves our source, and marks the step as open.
+// open replaces our source of a step with the first try, saves our source, and marks the step as open.
 func (l Lab) open(dir string) error {
 	name, ours, _, err := l.Break(os.DirFS(dir))
 	kept := filepath.Join(dir, PathFolder, l.ID, filepath.FromSlash(name))
@@ -116,7 +116,7 @@ func (l Lab) Both(dir string) (theirs, ours *source.Decl, err error) {
 	return theirs, ours, errors.Join(wrong, err)
 }
 
-// Pass replaces the reader's file of the step by ours, and marks the step as Passed.
+// Pass replaces the reader's file of the step with ours, and marks the step as Passed.
 func (l Lab) Pass(dir string) error {
 	ours, err := l.declaration(os.DirFS(filepath.Join(dir, PathFolder, l.ID)))
 	if err != nil {

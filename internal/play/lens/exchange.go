@@ -256,7 +256,7 @@ func (a *Ask) what() string {
 	return text
 }
 
-// short returns a client's name for sentences: that in its user agent, without the version.
+// short returns a client's name for sentences: the one in its user agent, without the version.
 func short(client string) string {
 	return cmp.Or(probe.AgentOf(client), "a client without a user agent")
 }

@@ -211,7 +211,7 @@ func NewTransport(servers []*url.URL) *Transport {
 	}}
 }
 
-// stay refuses every redirect, because a request is for one server only.
+// stay makes an [http.Client] return a redirect instead of following it: a request is for one server only.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Server returns the preferred address.

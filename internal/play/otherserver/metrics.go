@@ -29,7 +29,7 @@ type Metrics struct {
 // figures has values by resource ("" for the whole server) and then by the name that [shown] gives them.
 type figures map[string]map[string]float64
 
-// askMetrics replaces the guest's metrics by the server's present ones, or by the reason why there are none.
+// askMetrics replaces the guest's metrics with the server's present ones, or with the reason why there are none.
 func (g *Guest) askMetrics(ctx context.Context) {
 	said := Metrics{Metrics: figures{}}
 	address := g.config.Servers[0].JoinPath("/metrics").String()

@@ -86,7 +86,7 @@ func (t *traffic) info() TrafficInfo {
 	return TrafficInfo{Rate: int(t.rate.Load()), Most: t.most, Written: t.written.Load(), Error: refused}
 }
 
-// Run writes until ctx is done.
+// Run makes changes at the set rate until ctx is done.
 func (t *traffic) Run(ctx context.Context) {
 	for {
 		select {

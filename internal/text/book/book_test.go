@@ -376,7 +376,7 @@ func TestExcerptsFitTheirBox(t *testing.T) {
 	assert.True(t, lines >= 1000, "looked at %d lines only", lines)
 }
 
-// TestAFirstTryIsShort counts lines without comments and the bubble: readers must grasp a try before the question.
+// TestAFirstTryIsShort limits each first try to 25 lines, without those of comments and of the bubble.
 func TestAFirstTryIsShort(t *testing.T) {
 	tries, err := fs.Glob(chapters.FS(), "*/first_try_test.go")
 	require.True(t, err == nil && len(tries) >= 13, "found %d files of first tries, %v", len(tries), err)

@@ -55,7 +55,7 @@ last sections of its README; "git grep Differs: internal" finds the lines outsid
 	})
 }
 
-// page returns the text, and a section for each chapter that has notes: head, and the line of each note.
+// page returns text, and then a section for each chapter that has notes: its link, head, and the line of each note.
 func page(tree *source.Tree, text, head string, line func(source.Note) string) ([]byte, error) {
 	var out strings.Builder
 	out.WriteString(text)
@@ -142,7 +142,7 @@ func Concepts() []Concept {
 	return all
 }
 
-// lines returns the lines of a text that are not empty.
+// lines returns the nonempty lines of a text.
 func lines(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 }

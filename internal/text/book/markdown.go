@@ -241,7 +241,7 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 // prompt has only commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
-// callouts replaces the marks of a forge's boxed quotations by words.
+// callouts replaces the marks of a forge's callouts with words.
 var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WARNING]\n", "\n> **Warning.**\n")
 
 // made matches the code, the output or the link to the next chapter that "make generate" inserts for readers on a
