@@ -192,7 +192,7 @@ func (l *Lens) tellLocked(r *request, point probe.Point, told probe.Record) {
 	l.log.Append(told)
 }
 
-// showLocked writes the records of an open watch.
+// showLocked writes the records with which a watch opens.
 func (l *Lens) showLocked(r *request) {
 	l.tellLocked(r, probe.WatcherAdded, probe.Record{RV: storage.ProbeVersion(r.Version),
 		Texts: probe.NewTexts(map[string]string{"prefix": r.what()})})

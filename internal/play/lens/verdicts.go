@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// occasion is the event at which a verdict runs.
+// occasion is the kind of moment at which a verdict runs.
 type occasion int
 
 const (

@@ -151,7 +151,7 @@ func (s *Sandbox) table() map[string]row {
 }
 
 // Turn turns one knob. The end of the story, if there is one, restores the knob's state, if the knob has an undo. The
-// log has the turn before its effects. An error is an apierrors.APIStatus; after a 400, 404, 409 or 429 nothing turned.
+// log has the turn before its effects. An error is an apierrors.APIStatus: 400, 404, 409 or 429 if nothing was turned.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})

@@ -146,7 +146,7 @@ func (s *runner) expand(text string) (expanded string, err error) {
 	return expanded, err
 }
 
-// rounded rounds a duration to a few digits.
+// rounded rounds a duration to tenths of a second or, up to one second, to 10 µs.
 func rounded(d time.Duration) string {
 	if d > time.Second {
 		return d.Round(100 * time.Millisecond).String()

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// Tree is every Go file below one folder.
+// Tree holds the Go files below one folder, except those that [Parse] leaves out.
 type Tree struct {
 	Packages []*Package // sorted by Dir, then Name
 	fset     *token.FileSet
