@@ -242,7 +242,7 @@ func (r *Resource) takeResult(rec *probe.Record) {
 	}
 }
 
-// youngest returns the last opened subject of a kind, or nil if there is none. It does not sort the subjects, of which
+// youngest returns the last opened subject of a kind, or nil if there is none. It does not sort the subjects, because
 // there may be a thousand.
 func (r *Resource) youngest(kind string) (best *Subject) {
 	id := ""
@@ -300,7 +300,7 @@ func (sh *Shelf) hold(r *probe.Record, n int64) {
 	sh.Rows = newest(slices.Insert(sh.Rows, at, Row{Token: tokenOf(r), Seq: r.Seq}), MaxRows)
 }
 
-// keepArgs keeps the record's args by name, except those about a queue.
+// keepArgs keeps the record's args by name, unless they are the lengths of queues.
 func keepArgs(vars map[string]int64, info *Point, r *probe.Record) {
 	if info.Queue != "" || info.Op == probe.Look && r.Subject != "" {
 		return

@@ -213,7 +213,7 @@ func whole(v reflect.Value) reflect.Value {
 
 // Read returns the state that was written as JSON. Fields that the text lacks are as in an empty picture, because an
 // earlier version of the program may have written it. Read returns an error if the text is not a state, has a Seq or a
-// T outside 0 to [MaxNumber], or holds more than [State.Fits] allows. It decodes no text with too many values.
+// T outside 0 to [MaxNumber], or holds more than [State.Fits] allows. It counts a text's values before decoding it.
 func Read(written []byte) (*State, error) {
 	values := bytes.Count(written, []byte("{")) + bytes.Count(written, []byte(","))
 	if values > maxValues {

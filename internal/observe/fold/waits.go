@@ -6,7 +6,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// wait ends the waits that the point ends, and begins the point's own, but none for a late record of a closed subject.
+// wait ends the waits that the point ends, and begins the point's own, except for a late record of a closed subject.
 func (r *Resource) wait(info *Point, rec *probe.Record) {
 	for _, begun := range info.Ends {
 		r.endWait(waitKey(begun, rec.Subject), rec)

@@ -1,5 +1,5 @@
-// Package hold lets people act on the running world: hold it and resume it hop by hop, close the gate at one station,
-// and stop, slow, hurry or move its clock.
+// Package hold lets people act on the running world: hold it and move it step by step, close the gate at one station,
+// and stop, slow down, speed up or advance its clock.
 //
 // Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. One alone would mislead: with the gate
 // closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,
@@ -29,7 +29,7 @@ import (
 const (
 	// Unattended is the length of a hold with no page open, unless the caller of Hold specifies another time.
 	Unattended = 5 * time.Minute
-	// MaxUnattended is the longest such time that a caller may specify.
+	// MaxUnattended is the longest such time that the page's commands accept.
 	MaxUnattended = 24 * time.Hour
 
 	watchdogPeriod = time.Second
@@ -57,7 +57,7 @@ type World struct {
 	mu         sync.Mutex // guards the fields below; taken before the gate's and the clock's
 	held       bool
 	since      time.Time     // when the hold began, on the patience clock
-	stopped    bool          // whether a caller stopped the clock alone
+	stopped    bool          // whether a caller stopped the clock without holding the world
 	running    bool          // whether the clock runs although the world is held
 	ended      bool          // whether the gate is open permanently
 	attending  int           // open pages
@@ -187,7 +187,7 @@ func (w *World) attendLocked(unattended time.Duration) {
 	w.seen, w.unattended = w.config.Patience.Now(), cmp.Or(unattended, Unattended)
 }
 
-// Run is the watchdog, until ctx is done. Then it opens the gate permanently, so that every goroutine can end.
+// Run runs the watchdog until ctx is done. It then opens the gate permanently, so that every goroutine can end.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
@@ -382,7 +382,7 @@ func (w *walk) inFront(status *Status) (first *probe.Waiting) {
 	return first
 }
 
-// onPath returns point, but RingAppend, which comes next on the path, for an event at the cache's own reflector.
+// onPath returns RingAppend for an event at the cache's own reflector, which goes to the ring next; otherwise point.
 func onPath(point probe.Point, subject string) probe.Point {
 	if subject == "cacher" && point == probe.ReflectorReceived {
 		return probe.RingAppend

@@ -15,7 +15,7 @@ const (
 	RequestAnswered
 	// KnobTurned: a knob of the sandbox is turned; its effect follows. Texts: name, target, value.
 	KnobTurned
-	// CommandEnded: a command that was answered before its end is over; an error of it has no other reader. Args:
+	// CommandEnded: a command that was answered before it ended has ended; its error is reported only here. Args:
 	// command. Texts: error.
 	CommandEnded
 	// PredicateChosen: the registry has turned selectors, namespace and name into one key and one predicate. Texts:
@@ -65,7 +65,7 @@ const (
 	RVAdvanced
 	// StoreUpdate: the keyed store holds the new state. Args: n.
 	StoreUpdate
-	// StoreHolds: the page has asked for the store's objects: until now it knew only how many there are. Args: n.
+	// StoreHolds: the page has asked for the store's objects, because the log had only their number. Args: n.
 	StoreHolds
 	// CacheReplaced: store and ring were replaced by a list; history before it is gone. Args: start, end, capacity, n.
 	CacheReplaced
@@ -107,11 +107,11 @@ const (
 	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it is
 	// closed.
 	WatcherForced
-	// WatcherLookedAt: someone looks at one of many watchers: so much is in its channels, and from here on every moment
-	// of it is reported. Args: input, result.
+	// WatcherLookedAt: from here on, the log has every moment of this watcher; input and result are the numbers of
+	// events in its channels. Args: input, result.
 	WatcherLookedAt
-	// CrowdLookedAt: how full each watcher is, in the order in which they began, in base64: 0 if all its moments are
-	// reported, else 1 for empty to 101 for full. Args: watchers, quiet. Texts: fill.
+	// CrowdLookedAt: fill has a byte for each watcher, in the order in which they began, in base64: 0 if the log has
+	// all its moments, otherwise its level from 1 (empty) to 101 (full). Args: watchers, quiet. Texts: fill.
 	CrowdLookedAt
 	// WatcherRemoved: result is closed; the watcher sends nothing more.
 	WatcherRemoved
@@ -156,7 +156,7 @@ const (
 	ReflectorStoreFailed
 	// ReflectorSynced: the streamed initial state is complete and in the reflector's store. Args: n.
 	ReflectorSynced
-	// ReflectorWatchEnded: the watch has ended; why says for what. Texts: why, reason.
+	// ReflectorWatchEnded: the watch has ended; why is the cause. Texts: why, reason.
 	ReflectorWatchEnded
 	// ReflectorBackoff: the reflector is about to wait before it tries again. Args: ms. Texts: why.
 	ReflectorBackoff
@@ -173,8 +173,8 @@ const (
 	FIFOProcessed
 	// IndexerUpdated: the local store and its indices hold the new state; no handler has been called yet. Args: n.
 	IndexerUpdated
-	// IndexerHolds: the page has asked for the objects of the local store: until now it knew only how many there are.
-	// Args: n.
+	// IndexerHolds: the page has asked for the objects of the local store, because the log had only their number. Args:
+	// n.
 	IndexerHolds
 	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed

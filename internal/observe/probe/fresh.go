@@ -2,9 +2,9 @@
 
 package probe
 
-// A point that is not among the constants would shift the later ones, and no test would fail with a useful message.
+// init panics if points.go has another number of points than constants.go: each later constant would name a wrong row.
 func init() {
 	if len(points) != int(declared) {
-		panic("probe: constants.go is not of the rows in points.go: run make generate")
+		panic("probe: constants.go does not match the rows in points.go: run make generate")
 	}
 }

@@ -74,12 +74,12 @@ func (g *Gate) Unhold() { g.change(func() { g.world, g.opened = false, nil }) }
 // Release opens the gate for every goroutine.
 func (g *Gate) Release() { g.change(func() { g.world, g.opened, g.gates = false, nil, nil }) }
 
-// Close closes the gate for the goroutines that q selects.
+// Close closes the gate at the moments that q selects, except at sends into a channel.
 func (g *Gate) Close(q Query) {
 	g.change(func() { g.opened, g.gates = without(g.opened, q), append(without(g.gates, q), q) })
 }
 
-// Open opens the gate for the goroutines that q selects. In a held world, these then run while all others wait.
+// Open undoes a Close with an equal q. In a held world, it also lets goroutines pass at the moments that q selects.
 func (g *Gate) Open(q Query) {
 	g.change(func() {
 		g.gates = without(g.gates, q)
@@ -146,8 +146,8 @@ func (g *Gate) holdsLocked(r *Record) bool {
 	return g.world && !progress(r) && !slices.ContainsFunc(g.opened, selected)
 }
 
-// progress reports whether a moment is about no object and only reports etcd's progress. A held world lets such moments
-// pass, so that none blocks the way of a change; a station that is closed on its own holds them.
+// progress reports whether a moment is about no object, but only about etcd's progress. A held world lets such moments
+// pass, so that no change has to wait behind one; a station that is closed on its own holds them.
 func progress(r *Record) bool {
 	return r.Key == "" && (r.Type == "BOOKMARK" || r.Point == Etcd3IncomingSent || r.Point == Etcd3IncomingReceived)
 }

@@ -107,7 +107,7 @@ type Info struct {
 	Says string `json:"says"`
 	// The sentence beside a token where the stage does not draw the parts that Says names; "" if it draws them.
 	Plain string `json:"plain,omitempty"`
-	// Sentences for records with certain values, "name=line.drop value=true"; they replace Says.
+	// Pairs of values, such as "name=line.drop value=true", and the sentence that replaces Says for such records.
 	Cases [][2]string `json:"cases,omitempty"`
 }
 

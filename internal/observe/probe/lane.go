@@ -43,16 +43,16 @@ type lane struct {
 // lanes are the open lanes of a log.
 type lanes struct {
 	mu     sync.Mutex // guards the fields below; taken after a station's lock and before the log's
-	limit  int        // loud lanes of a resource; 0: all
+	limit  int        // the n of [Log.LimitLoud]; 0: all lanes are loud
 	own    func(agent string) bool
 	open   map[string][]*lane // by resource, the oldest first
-	looked []*lane            // the lanes at which viewers have looked, the last one last; at most limit
-	told   map[string]string  // by resource, the text of the last CrowdLookedAt; "" if the lanes have changed since
+	looked []*lane            // the lanes that lookLocked made loud, the last one last; at most limit
+	told   map[string]string  // by resource, the levels at the last LookAtCrowd; "" if the lanes have changed since
 }
 
 // LimitLoud makes lanes quiet, except the n oldest open lanes of each resource, the lanes of clients for which
 // own(user agent) is true, and the last n lanes at which viewers looked ([Log.Look]) or for which the dispatcher
-// waited. Call it before there are lanes. All are loud while a gate is closed, without a call, or if n is 0.
+// waited. Call it before there are lanes. All lanes are loud while a gate is closed, if n is 0, or before any call.
 func (l *Log) LimitLoud(n int, own func(agent string) bool) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()
@@ -120,7 +120,7 @@ func (ln *lane) notesLocked(point Point, texts Texts) {
 }
 
 // wakeLocked makes a quiet lane loud, and reports the lengths of its channels. If a goroutine has sent or received but
-// not reported it yet, the picture has one event too many or too few for a moment.
+// has not reported it yet, the picture briefly shows one event too many or too few.
 func (ln *lane) wakeLocked() {
 	if !ln.loud.Swap(true) {
 		ln.log.lanes.told[ln.probe.resource] = ""

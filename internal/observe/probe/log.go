@@ -145,8 +145,8 @@ func (l *Log) Replay(r Record) {
 	l.put(r.Time, r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }
 
-// Append appends, at the present time, a record about another program. A gate cannot hold another program, so Append
-// never blocks at it.
+// Append appends a record about another program, and gives it the present time. The gate cannot hold another program,
+// so Append does not wait at the gate.
 func (l *Log) Append(r Record) {
 	l.put(l.now(), r.Point, r.Resource, r.Subject, r.Type, r.Texts, r.Key, r.RV, r.Args[:])
 }

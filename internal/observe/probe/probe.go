@@ -1,4 +1,4 @@
-// Package probe carries moments out of the stations.
+// Package probe records moments: facts that become true at a station on an event's path.
 //
 // A station reports a moment in one statement, on its own line, directly after the fact:
 //
@@ -64,7 +64,7 @@ func (p *Probe) ID() string {
 }
 
 // At reports a moment about the object key at resource version rv. Both may be zero. [Info.Args] of the point names the
-// args, of which the log keeps four. At usually allocates nothing, and blocks only while a [Gate] holds its goroutine.
+// args; the log keeps four. At usually allocates nothing, and blocks only while a [Gate] holds its goroutine.
 func (p *Probe) At(point Point, key string, rv uint64, args ...int) {
 	if p != nil { // At is small enough to be inlined, so a nil probe costs only this comparison
 		p.report(point, "", "", key, rv, args)

@@ -89,8 +89,8 @@ func (f *Flight) look(ctx context.Context) {
 var played = probe.Query{Points: []probe.Point{probe.KnobTurned},
 	Fields: map[probe.Field]string{probe.FieldName: "story"}}
 
-// due returns the first fault since the last look. A broken promise takes precedence, because it should never happen.
-// due ignores other faults during a story, and records that have left the log.
+// due returns the first fault since the last look. A broken rule takes precedence, because it should never happen. due
+// ignores other faults during a story, and records that have left the log.
 func (f *Flight) due() (first trigger) {
 	for r := range f.Log.Between(f.seq, f.Log.Last()) {
 		f.seq = r.Seq
@@ -140,8 +140,8 @@ func (f *Flight) save(ctx context.Context, t trigger) (string, error) {
 	return filepath.Clean(file.Name()), nil
 }
 
-// window returns the records since a time on the log's clock, and the picture before them. The records begin after the
-// last keyframe before that time, or else after the newest one. Without either, the picture is nil.
+// window returns the log's newest records, and the picture before them. The records begin after the last keyframe
+// before since, or else after the newest keyframe. Without either, they begin at since, and the picture is nil.
 func (f *Flight) window(ctx context.Context, since time.Duration) ([]probe.Record, json.RawMessage) {
 	first, last := f.Log.Oldest(), f.Log.Last()
 	for r := range f.Log.Between(first-1, last) {

@@ -48,7 +48,7 @@ func Open(ctx context.Context, name string) (*Recording, error) {
 	return Read(ctx, file)
 }
 
-// Begins reads the beginning of a file, and reports whether it is that of a recording, which may be truncated.
+// Begins reads the beginning of a file, and reports whether the file begins like a recording. The rest may be missing.
 func Begins(file io.Reader) bool {
 	zipped, err := gzip.NewReader(file)
 	if err != nil {
@@ -60,9 +60,9 @@ func Begins(file io.Reader) bool {
 	return err == nil && string(head) == beginning
 }
 
-// Read reads a whole recording. It returns an error if ctx is done, or the file is not a recording, is truncated, is
-// impossible (numbers beyond 2^53, gaps, times that go back, a picture of another moment), or is too large to show, in
-// bytes, in records, or in its picture.
+// Read reads a whole recording. It returns an error if ctx is done, or if the file is not a recording of this
+// [Version], is truncated, is inconsistent (numbers beyond 2^53, gaps, times that go back, a picture that does not
+// precede the first record), or is too large to show, in bytes, in records, or in its picture.
 func Read(ctx context.Context, in io.Reader) (*Recording, error) {
 	return limits{maxBytes, maxRecords}.read(ctx, in)
 }

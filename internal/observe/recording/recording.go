@@ -1,5 +1,5 @@
 // Package recording writes the probe log to a file while the program runs, and reads such a file later. A recording is
-// gzip over lines of JSON: a [Header], then one record a line.
+// a gzip file of JSON lines: a [Header], then one record a line.
 //
 // [Write] follows the log from its beginning, for the flag -record. A [Flight] watches the log and, when something goes
 // wrong, writes the records that led to it. [Read] reads such a file, and limits the memory that it takes. The page
@@ -33,7 +33,7 @@ import (
 const Version = 1
 
 const (
-	interval = 100 * time.Millisecond // the pause between two looks of a writer at the log
+	interval = 100 * time.Millisecond // the period at which Write and Flight read the log
 	batch    = 4096                   // records folded at once
 )
 
@@ -41,7 +41,7 @@ const (
 type Header struct {
 	Format   string    `json:"format"` // "listwatch recording"
 	Version  int       `json:"version"`
-	Started  time.Time `json:"started"`            // the beginning of the recording, in UTC
+	Started  time.Time `json:"started"`            // when the file was begun, in UTC; records may be older
 	Reason   string    `json:"reason,omitempty"`   // the fault that caused the recording; "" for -record
 	Revision string    `json:"revision,omitempty"` // the source's version, if the build contains it
 	// Table maps each point's name to the names of its args. A reader that has other points or another order of args
@@ -52,7 +52,7 @@ type Header struct {
 	Keyframe json.RawMessage `json:"keyframe,omitempty"`
 }
 
-// Texts are a header's texts, by name.
+// Texts are a header's texts, by name. In JSON they have at most [maxTexts] bytes.
 type Texts map[string]string
 
 // maxTexts is the maximum number of bytes in the JSON form of a header's Texts.
@@ -66,8 +66,8 @@ func (t *Texts) UnmarshalJSON(written []byte) error {
 	return json.Unmarshal(written, (*map[string]string)(t))
 }
 
-// NewHeader returns the header of a recording that this program, with these switches, began at the time started. The
-// header keeps the map switches.
+// NewHeader returns the header of a file that this program, with these switches, begins to write at the time started.
+// The header keeps the map switches.
 func NewHeader(started time.Time, switches map[string]string) Header {
 	table := Texts{}
 	for _, p := range probe.Points() {
@@ -89,7 +89,7 @@ func Revision() string {
 // Hash returns the name of a recording in links: the beginning of the SHA-256 of its file.
 func Hash(file []byte) string { return nameOf(sha256.Sum256(file)) }
 
-// nameOf returns the beginning of a hash as text.
+// nameOf returns the first eight bytes of a hash as hex digits.
 func nameOf(sum [sha256.Size]byte) string { return hex.EncodeToString(sum[:8]) }
 
 const format = "listwatch recording"

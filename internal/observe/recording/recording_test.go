@@ -78,7 +78,7 @@ func TestARecordingThatFellBehindCanBeReadUpToThere(t *testing.T) {
 	})
 }
 
-// packed returns the text as a recording's file.
+// packed returns the text, compressed as in a recording's file.
 func packed(t *testing.T, text string) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -225,7 +225,7 @@ func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
 	}
 }
 
-// small is a writer with room for that many bytes.
+// small is a writer with room for so many bytes. A Write beyond that returns ENOSPC.
 type small int
 
 func (s *small) Write(p []byte) (int, error) {

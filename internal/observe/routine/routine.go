@@ -1,4 +1,4 @@
-// Package routine starts goroutines that have a name and an end. Their starter owns the [Group], and waits for it.
+// Package routine starts named goroutines. Their starter owns the [Group], and must wait until they have ended.
 package routine
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // Group is a set of goroutines that one owner started and will wait for. The zero value is ready.
 //
-// Go must not be called after Wait may have seen the group empty: [sync.WaitGroup] has the same rule.
+// Do not call Go while the group is empty and Wait may have been called: [sync.WaitGroup] has the same rule.
 type Group struct {
 	wg sync.WaitGroup
 }
@@ -37,7 +37,7 @@ func Do(ctx context.Context, name string, body func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels("routine", name), body)
 }
 
-// running holds every goroutine of [Do].
+// running holds an entry for each call of [Do] that has not returned.
 var running sync.Map // keys are *named, values nil
 
 // named is a goroutine with a name. It should end when its context is done.
@@ -46,8 +46,8 @@ type named struct {
 	name string
 }
 
-// Late returns, sorted and each once, the names of the goroutines that still run although their context is done,
-// including those that only wait for others.
+// Late returns the names of the goroutines that still run although their context is done, including those that only
+// wait for others. The names are sorted, and none is repeated.
 func Late() (names []string) {
 	for n := range running.Range {
 		if n := n.(*named); n.ctx.Err() != nil && !slices.Contains(names, n.name) {

@@ -149,12 +149,12 @@ type Monitor struct {
 	breaches []Breach
 }
 
-// NewMonitor returns a monitor before its first look. It starts no goroutine: call [Monitor.Run] or [Monitor.Look].
+// NewMonitor returns a monitor that has checked nothing. It starts no goroutine: call [Monitor.Run] or [Monitor.Look].
 func NewMonitor(log *probe.Log) *Monitor {
 	return &Monitor{log: log, checker: New(), counts: map[int]int{}}
 }
 
-// Run looks at the log until ctx is done. Call it once.
+// Run calls Look every [monitorPeriod] until ctx is done. Call it once.
 func (m *Monitor) Run(ctx context.Context) {
 	routine.Every(ctx, clock.RealClock{}, monitorPeriod, m.Look)
 }

@@ -47,7 +47,7 @@ func (o *oneWriter) append(r *probe.Record) string {
 	return text
 }
 
-// interrupted returns a sentence, and forgets the change, if the lock's holder reports more between ring and store.
+// interrupted clears inRing, and returns a sentence if the lock's holder reports r while an event is only in the ring.
 func (o *oneWriter) interrupted(r *probe.Record) string {
 	if o.inRing == nil {
 		return ""

@@ -1,8 +1,8 @@
-// Package rules checks the promises that the whole machinery rests on, during a run or afterwards.
+// Package rules checks ten promises of the whole machinery ([All]), during a run or afterwards.
 //
-// There are ten of them ([All]). Checking them needs only the log, so the same checkers serve a test, a run with
-// faults, a recording, and the page. A [Checker] takes records in the order of the log, as a fold does, and returns
-// each [Breach]: the rule, the record that broke it, and a sentence about the fault.
+// Checking them needs only the log, so the same checkers serve a test, a run with faults, a recording, and the page. A
+// [Checker] takes records in the order of the log, as a fold does, and returns each [Breach]: the rule, the record that
+// broke it, and a sentence about the fault.
 //
 //	checker := rules.New()
 //	breaches := checker.Apply(records)
@@ -17,8 +17,9 @@
 // a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules apply
 // to any part of a watcher's records, so they follow all watchers.
 //
-// A checker reports a breach only when it is sure. Two goroutines that meet at a channel may report in either order, so
-// a rule that compares their records pairs the k-th send with the k-th receive. After a gap a checker begins again.
+// A checker reports a breach only if the log proves it. Two goroutines that meet at a channel may report in either
+// order, so a rule that compares their records pairs the k-th send with the k-th receive. After a gap in the log, a
+// checker begins again.
 //
 // # Concurrency
 //

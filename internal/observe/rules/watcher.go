@@ -6,13 +6,13 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// each is a rule's memory of each watcher, which ends with the watcher. The zero value is empty.
+// each holds a rule's state for each watcher, and drops it when the watcher is removed. The zero value is empty.
 type each[S any] struct {
 	loud bool // whether to follow only watchers whose beginning is in the log and that were never quiet
 	of   map[string]*S
 }
 
-// at returns the memory of a record's watcher, which it makes and drops as needed, or nil if the rule has none.
+// at makes or drops the state of a record's watcher, as the record requires, and returns it, or nil if there is none.
 func (e *each[S]) at(r *probe.Record) *S {
 	if e.of == nil {
 		e.of = map[string]*S{}

@@ -47,10 +47,10 @@ type set struct {
 	http   *http.Client          // a user's curl
 	from   uint64                // the take has the records after this one
 	pods   *informer.SharedIndexInformer
-	cable  *cable // the informer's cable
+	cable  *cable // the connections of the client half: the informer's and the controllers'
 }
 
-// cable makes a client's connections, which a script may cut.
+// cable makes and keeps a client's connections, so that a script can cut them.
 type cable struct {
 	*pipenet.Listener
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ func (c *cable) cut() {
 	}
 }
 
-// script has the events of a take. If play calls roll, the take has no earlier records.
+// script is the run that a take records. If play calls roll, the take has no earlier records.
 type script struct {
 	capacity    int // the ring's capacity; 0: dynamic
 	controllers []string
@@ -84,7 +84,7 @@ type script struct {
 	play        func(t *testing.T, s *set)
 }
 
-// crew are the controllers, except those of ReplicaSets and Deployments and the garbage collector.
+// crew lists all controllers except those of ReplicaSets and Deployments and the garbage collector.
 var crew = []string{"kube-scheduler", "kubelet", "namespace-controller"}
 
 var scripts = map[string]script{
@@ -202,7 +202,7 @@ func playWishes(t *testing.T, s *set) {
 	queue.ShutDown()
 }
 
-// busy is a client that is busy for this time after each read.
+// busy is a writer that sleeps for this time in each Write, as a client that is busy between two reads.
 type busy time.Duration
 
 func (b busy) Write(p []byte) (int, error) {

@@ -100,8 +100,8 @@ func (t Take) File() []byte {
 	return file
 }
 
-// Load reads the take and returns its records, and the picture before the first of them. The caller owns both. An error
-// means that another version of the program wrote the file; a test finds that.
+// Load reads the take and returns the picture before its first record, and its records. The caller owns both. An error
+// means that another version of the program wrote the file; a test checks that no take has one.
 func (t Take) Load() (*fold.State, []probe.Record, error) {
 	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
 	if err != nil {

@@ -109,10 +109,11 @@ const (
 	numbersVersion = 9 // the version of the first pod's binding
 )
 
-// numbersPoints are the table's moments of one change, in path order; numbersOrder places the cache's own reflector.
+// numbersPoints are the points of one change that the table shows, in path order.
 var numbersPoints = []probe.Point{probe.TxnCommitted, probe.RingAppend, probe.DispatchStarted, probe.ReflectorReceived,
 	probe.IndexerUpdated}
 
+// numbersOrder is a record's place in the table. It puts the cache's own reflector beside etcd's commit.
 func numbersOrder(r probe.Record) int {
 	if r.Subject == "cacher" && r.Point == probe.ReflectorReceived {
 		return slices.Index(numbersPoints, probe.TxnCommitted)
@@ -120,7 +121,7 @@ func numbersOrder(r probe.Record) int {
 	return slices.Index(numbersPoints, r.Point)
 }
 
-// playNumbers creates a pod, and returns the moments of its binding, in the order of the path.
+// playNumbers creates a pod, and returns the moments of its binding as a Markdown table, in the order of the path.
 func playNumbers(t *testing.T) string {
 	var out strings.Builder
 	out.WriteString(numbersTable)
@@ -165,8 +166,8 @@ func TestTheStoryInNumbersIsOfThisProgram(t *testing.T) {
 }
 
 // TestTheTakesShowWhatTheyShowed compares every take with takes.sum: a hash of the picture at each keyframe, and the
-// record at which each beat of its story rests. A change of how records are written, folded or found must not change
-// these. With -update it writes the file again, for takes that were recorded again or are meant to look different.
+// record at which each beat of its story rests. A change to the writing, the fold or the search of records must not
+// change these. With -update it writes the file again, for takes that were recorded again or should look different.
 func TestTheTakesShowWhatTheyShowed(t *testing.T) {
 	const file = "takes.sum"
 	var sum strings.Builder

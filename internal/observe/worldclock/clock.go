@@ -1,19 +1,19 @@
-// Package worldclock is the clock of the pipeline. A user can stop, slow, hurry and advance it; its timers follow it.
+// Package worldclock is the pipeline's clock. A user can stop, slow down, speed up and advance it, and its timers too.
 //
 // The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This clock runs
 // by itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all effects.
 //
 //	wall  ------+-----------+------------------+------->
 //	            | 1/10x     | stopped          | 1x
-//	world ------+--+--------+------------------+------->     never backwards, no jumps but those that were asked for
+//	world ------+--+--------+------------------+------->     never backwards; jumps only in Advance
 //
 // # A program that is stopped as a whole
 //
-// At a breakpoint, after SIGSTOP, or under a closed lid, wall time goes on but the program does not. The clock must not
-// count that time: otherwise every deadline would have passed when the program continues. Noticing the stop afterwards
-// would be too late, because a goroutine that reads the clock may run first. So the clock never runs far ahead of its
-// own heartbeat: Run beats each [beatPeriod], and without a beat the time stops after [reach]. The beat after a stop
-// continues from that time, and sends the stop's length to [Clock.Stops].
+// At a breakpoint or after SIGSTOP, wall time goes on but the program does not. The clock must not count that time:
+// otherwise every deadline would have passed when the program continues. Noticing the stop afterwards would be too
+// late, because a goroutine that reads the clock may run first. So the clock depends on a heartbeat: Run beats every
+// [beatPeriod], and if no beat comes, the world's time stops after [reach]. The first beat after a stop continues from
+// that time, and sends the stop's length to [Clock.Stops].
 //
 //	beats  +--+--+                           +--+--+>
 //	world  ----------+ at most reach         +------->   goes on where it stopped
@@ -132,7 +132,7 @@ func (c *Clock) nowLocked() time.Time { return c.frame.at(time.Now()) }
 // Since returns the world's time that has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// SetSpeed sets how fast the clock runs when it runs. It returns an error if speed is not in [MinSpeed, MaxSpeed].
+// SetSpeed sets the unpaused clock's pace, in world seconds per second. It fails outside [MinSpeed, MaxSpeed].
 func (c *Clock) SetSpeed(speed float64) error {
 	if !(speed >= MinSpeed && speed <= MaxSpeed) { // this form of the condition refuses NaN, too
 		return fmt.Errorf("speed %v: want %v to %v", speed, MinSpeed, MaxSpeed)
@@ -153,7 +153,7 @@ func set[V any](c *Clock, field *V, value V) {
 	c.rouseLocked()
 }
 
-// beatLocked begins a new frame at the present time, and sends the length of a stop before it.
+// beatLocked begins a new frame at the present time, and reports a stop of the program before it to Stops.
 func (c *Clock) beatLocked() {
 	old, wall := c.frame, time.Now()
 	next := frame{world: old.at(wall), wall: wall, pace: c.speed}
@@ -176,7 +176,7 @@ func (c *Clock) beatLocked() {
 func (c *Clock) rouseLocked() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // Run has yet to receive the last one, and then looks
+	default: // Run will look when it receives the one that is in the channel
 	}
 }
 
@@ -229,7 +229,8 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// stopBefore moves the clock to the next timer before target, or to target, and reports whether target is still ahead.
+// stopBefore moves the clock to the next timer before target, or to target, and fires the timers that are due there. It
+// reports whether target is still ahead.
 func (c *Clock) stopBefore(target time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

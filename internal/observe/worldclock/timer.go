@@ -59,14 +59,14 @@ func (c *Clock) start(d, period time.Duration) *timer {
 
 func (t *timer) C() <-chan time.Time { return t.ch }
 
-// Stop stops the timer. It returns false if the timer was stopped already, or if its user has received its time.
+// Stop stops the timer. It returns false if the timer was stopped already, or if its time has been received.
 func (t *timer) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	return t.stopLocked()
 }
 
-// Reset sets the timer again, and reports whether it was set, or had fired without a receiver.
+// Reset sets the timer again. It returns true if the timer was set, or had fired and its time was not received.
 func (t *timer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
