@@ -1,6 +1,6 @@
-// Package apiserver adds the parts that kubectl needs to the handlers of chapter 08: discovery, OpenAPI, patches,
+// Package apiserver extends the handlers of chapter 08 with whatever else kubectl needs: discovery, OpenAPI, patches,
 // server-side apply, managed fields, evictions, metrics and health. The registry owns all objects. The sessions of
-// internal/check/compat/kubectl show what kubectl sees of a change.
+// internal/check/compat/kubectl show how a change affects kubectl.
 //
 // Upstream: k8s.io/apiserver/pkg/server
 package apiserver
@@ -33,7 +33,7 @@ type Config struct {
 	Registry  *prometheus.Registry // for this server's metrics, at /metrics; nil: New makes one
 }
 
-// Handler returns [New] as the function that the server half of a pipeline expects.
+// Handler adapts [New] to the function that the server half of a pipeline expects. etcdReady may be nil.
 func Handler(etcdReady func() error) func(handlers.Config, *prometheus.Registry, func() error) http.Handler {
 	return func(config handlers.Config, registry *prometheus.Registry, ready func() error) http.Handler {
 		return New(Config{Config: config, Ready: ready, EtcdReady: etcdReady, Registry: registry})
@@ -212,7 +212,7 @@ func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {
 	}
 }
 
-// Begin counts a request in. The returned function counts it out, with the code and the size of the response.
+// Begin counts a request as in flight, until end is called with the response's code and its size in bytes.
 func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end func(code int, size int64)) {
 	labels := []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
 	if s != nil {

@@ -21,7 +21,7 @@ import (
 
 const applyType = "application/apply-patch+yaml"
 
-// apply applies a manager's wishes to pod a.
+// apply sends a server-side apply of pod a. wishes continues the pod's YAML inside the braces of metadata.
 func (a *api) apply(manager, query, wishes string) *httptest.ResponseRecorder {
 	a.T.Helper()
 	return a.Do("PATCH", podsPath+"/a?fieldManager="+manager+query, "apiVersion: v1\nkind: Pod\nmetadata: {name: a"+

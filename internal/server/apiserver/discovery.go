@@ -219,7 +219,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, contentType string, value
 	handlers.WriteBody(w, r, http.StatusOK, append(body, '\n'))
 }
 
-// documents are a kube-apiserver's OpenAPI documents, zipped, in our version and reduced to the paths that we serve. A
+// documents are a kube-apiserver's OpenAPI documents, gzipped, with our version and only the paths that we serve. A
 // test in internal/check/compat/kubectl, part of `make full`, compares them with the original; -update writes them.
 //
 //go:embed openapi
@@ -241,7 +241,7 @@ type openAPI struct {
 	v2 document
 }
 
-// document has the forms of one document, by media type.
+// document is one OpenAPI document in each form that can be served, by media type.
 type document map[string]*form
 
 // form is a document as it is sent.

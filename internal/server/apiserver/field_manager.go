@@ -38,7 +38,7 @@ import (
 // world's.
 type fieldManager struct{ manager *managedfields.FieldManager }
 
-// newFieldManager returns the field manager of one path, which for a scale is unmanaged.
+// newFieldManager returns the field manager of one path; for a scale, one that records nothing.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/installer.go: (*APIInstaller).registerResourceHandlers
 func newFieldManager(s *handlers.Scope) handlers.FieldManager {
@@ -76,8 +76,8 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 	}
 }
 
-// Update records in obj's managed fields, under the client's name, the differences from live. If the library fails, as
-// it does for a list element without its key, or an object is too large, obj gets the managed fields of live.
+// Update records the differences between live and obj in obj's managed fields, under the client's name. If the library
+// fails, as for a list element without its key, or an object is too large, obj gets the managed fields of live.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
 // Differs: upstream logs such an error, with [SHOULD NOT HAPPEN], and has no limit.
@@ -92,13 +92,13 @@ func (f *fieldManager) Update(live, obj runtime.Object, option, userAgent string
 }
 
 // maxNotedFields is the maximum number of fields and elements of an object whose writes are recorded, because recording
-// one takes quadratic time.
+// a write takes quadratic time.
 const maxNotedFields = 20000
 
 var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+
 	"noted is %d", maxNotedFields)
 
-// hasTooManyFields counts only the fields of large objects, because an element takes at least two bytes of protobuf.
+// hasTooManyFields reports whether obj exceeds maxNotedFields. A small obj cannot: an element takes at least two bytes.
 func hasTooManyFields(obj runtime.Object) bool {
 	sized, ok := obj.(interface{ Size() int })
 	return ok && sized.Size() > 2*maxNotedFields && countFields(reflect.ValueOf(obj)) > maxNotedFields
@@ -130,8 +130,8 @@ func countFields(v reflect.Value) (n int) {
 	return n
 }
 
-// apply merges the wishes of a manager into live. Errors: 400 for invalid wishes; 409, unless forced, with a cause for
-// each field to which another manager has given a different value; 413 if live has too many fields.
+// apply merges a manager's applied configuration into live. Errors: 400 if it is invalid; 409, unless forced, with a
+// cause for each field to which another manager has given a different value; 413 if live has too many fields.
 //
 // Differs: an unknown field is a 400; upstream's is a 500.
 func (f *fieldManager) apply(live runtime.Object, wishes *unstructured.Unstructured, who string,

@@ -114,7 +114,7 @@ func TestALogIsMadeOfThePodsStatus(t *testing.T) {
 	assert.True(t, w.Code == 400 && strings.Contains(w.Body.String(), "choose one of: [d c]"), "%d %s", w.Code, w.Body)
 }
 
-// A followed log ends when the container has ended, or when the client or the pod is gone.
+// TestALogIsFollowedUntilTheContainerHasEnded also checks that it ends when the pod is deleted or the client leaves.
 func TestALogIsFollowedUntilTheContainerHasEnded(t *testing.T) {
 	for name, end := range map[string]func(a *api, leave func()){
 		"ended": func(a *api, _ func()) { a.state(ended) },

@@ -49,7 +49,7 @@ const (
 	patchSlice = 500
 )
 
-// A JSON patch can copy an object into itself, which doubles it; thirty copies would fill any memory.
+// init limits what a JSON patch can copy: each copy of an object into itself doubles it, and thirty fill any memory.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: NewConfig
 func init() { jsonpatch.AccumulatedCopySizeLimit = negotiation.MaxRequestBodyBytes }
@@ -326,7 +326,7 @@ func (p *patcher) decode(patched []byte) (runtime.Object, error) {
 	return scheme.ClearKind(obj), nil
 }
 
-// shownPatch is the maximum number of bytes of a patch that a refusal quotes.
+// shownPatch is the maximum number of bytes of a patch that an error quotes.
 const shownPatch = 200
 
 // newInvalidPatch returns a 422 for a well-formed patch whose result is invalid.

@@ -23,8 +23,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// The response must name the fault, whatever a client sends: no request may cause a 500.
-
+// FuzzPatches checks that no patch, valid or not, causes a 500.
 func FuzzPatches(f *testing.F) {
 	for i, patch := range []string{`[{"op":"add","path":"/metadata/labels/x","value":"1"}]`,
 		`{"metadata":{"labels":null}}`, `{"spec":{"containers":[{"name":"c","$patch":"delete"}]}}`,
@@ -188,8 +187,8 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	}
 }
 
-// Merging the fields of an apply into managedFields takes quadratic time. The first scope has no field manager, so its
-// applies would get a 415 if the server did not count their fields first.
+// TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork first uses a scope without a field manager, which would return a 415
+// if the server did not count the fields of an apply first. Merging them into managedFields takes quadratic time.
 func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
 	for i := range keys {

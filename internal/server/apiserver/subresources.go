@@ -67,8 +67,8 @@ func (e eviction) Describe() *registry.Resource { return e.pods.Describe() }
 
 func (eviction) New() runtime.Object { return &policyv1.Eviction{} }
 
-// Create deletes the named pod with the options in obj. Errors: 400 if obj is no Eviction or has another name, or the
-// error of [registry.Store.Delete].
+// Create deletes the named pod with the options in obj. Errors: 400 if obj is not an Eviction or has another name, or
+// the error of [registry.Store.Delete].
 func (e eviction) Create(ctx context.Context, namespace, name string, obj runtime.Object,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	eviction, ok := obj.(*policyv1.Eviction)
@@ -281,7 +281,7 @@ type logAnswer struct {
 	lines                        int // lines of the log so far, including those left out
 }
 
-// newLogAnswer parses the options. Errors: 400 if tailLines is no number, 422 if it is negative.
+// newLogAnswer parses the options. Errors: 400 if tailLines is not a number, 422 if it is negative.
 //
 // Upstream: k8s.io/kubernetes/pkg/apis/core/validation/validation.go: ValidatePodLogOptions
 func newLogAnswer(w http.ResponseWriter, name string, query url.Values) (a *logAnswer, err error) {

@@ -32,7 +32,7 @@ func pathOf(s *handlers.Scope, name string) string {
 	return strings.NewReplacer("{namespace}", "default", "{name}", name).Replace(s.ItemPath())
 }
 
-// A subresource is a part of an object, and cannot create the object.
+// TestASubresourceOfWhatDoesNotExistIsNotFound checks that no write of a subresource creates its object.
 func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	a := newAPI(t)
 	tried := 0
@@ -100,7 +100,7 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 	wantStatus(t, a.Do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
 }
 
-// If a write repeats an owner reference, the object keeps one, and the client gets a warning. An apply is refused.
+// TestEqualOwnerReferencesAreKeptOnce also checks that the client gets a warning, and that an apply is refused.
 func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 	const ref = `{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u1"}`
 	other := strings.Replace(ref, `"x"`, `"y"`, 1) // a different reference, although the uid is the same
@@ -143,8 +143,8 @@ const oddSpec = `{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","im
 const oddTemplate = `,"spec":{"selector":{"matchLabels":{"x":"y"}},"template":
 	{"metadata":{"creationTimestamp":null,"labels":{"x":"y"}},"spec":` + oddSpec + `}},"status":{}`
 
-// oddly has wishes by path. Defaults, the strategy and normalization turn them into the stored object. A path without
-// an entry gets an empty status, if its kind has one.
+// oddly has the applied fields of each path. Defaults, the strategy and normalization turn them into the stored object.
+// A path without an entry gets an empty status, if its kind has one.
 var oddly = map[string]string{
 	"pods":             `,"spec":` + oddSpec,
 	"pods/status":      `,"status":{"phase":"Running","conditions":[]}`,

@@ -171,12 +171,12 @@ type Member struct {
 	Leader bool   `json:"leader"`
 	Bytes  int64  `json:"bytes"` // size of the database file, which the quota limits
 	Quota  int64  `json:"quota"` // 0: unknown
-	Full   bool   `json:"full"`  // refuses writes
+	Full   bool   `json:"full"`  // whether the quota is used up, so that writes are refused
 	Error  string `json:"error,omitempty"`
-	led    bool   // has a leader
+	led    bool   // whether the member has a leader, itself or another one
 }
 
-// Look requests the status of all members at once. It takes at most three seconds.
+// Look requests the status of all members at once, and returns after [lookTimeout] at the latest.
 func Look(ctx context.Context, client *clientv3.Client) State {
 	state := State{Members: make([]Member, len(client.Endpoints()))}
 	var asked sync.WaitGroup

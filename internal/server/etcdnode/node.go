@@ -1,8 +1,8 @@
 // Package etcdnode runs an etcd of one member inside the process, and reads the state of an etcd, here or elsewhere.
 //
-// The member opens no listener: it serves gRPC on an in-memory connection (bufconn), so no port can collide, and only
-// the data folder has to be removed. The client is an ordinary clientv3.Client: while the member is down between the
-// two halves of [Etcd.Restart], calls wait, and watches then resume from their last revision.
+// The member opens no listener: it serves gRPC on an in-memory connection (bufconn), so no port can collide, and the
+// data folder is all that remains after Close. The client is an ordinary clientv3.Client: while [Etcd.Restart] has
+// stopped the member, calls wait, and watches then resume from their last revision.
 //
 // # Goroutines and locks
 //
@@ -133,10 +133,10 @@ func (e *Etcd) stop() {
 // lockWait is the time after which a locked data folder counts as in use. Until then, its server may shut down.
 const lockWait = time.Second
 
-// checkFolder returns an error if the data in dir is unusable: an older version with three members has written it, or
-// another process has locked the database. In the first case etcd would start an empty database next to the old one; in
-// the second it would wait for the lock forever, without a message. The check has a race: two processes that start at
-// the same time may both pass, and one of them then waits.
+// checkFolder returns an error if the data in dir is unusable: an older version of this program wrote it with three
+// members, or another process has locked the database. In the first case etcd would start an empty database next to the
+// old one; in the second it would wait for the lock forever, without a message. The check has a race: two processes
+// that start at the same time may both pass, and one of them then waits.
 func checkFolder(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "etcd-1", "member")); err == nil {
 		return fmt.Errorf("the etcd data in %s was made by three nodes, which this program does not run: start with "+

@@ -75,8 +75,8 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 	}
 }
 
-// restarting starts restarts until it sees etcd between the two halves of a restart, and returns the channel for that
-// restart's error. On a busy machine, a restart may end before restarting looks at etcd.
+// restarting starts restarts until one has stopped the member and not started it again, and returns the channel for
+// that restart's error. On a busy machine, a restart may end before restarting can observe this.
 func (e *Etcd) restarting(ctx context.Context, t *testing.T) <-chan error {
 	t.Helper()
 	for {

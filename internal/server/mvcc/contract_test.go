@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // The contract: the in-memory store answers as etcd does. Each script runs against both, and records the answers line
 // by line. The lines must be equal.
 
-// session records the answers to a client.
+// session runs a script's operations on one client, and records the answers.
 type session struct {
 	t      *testing.T
 	client etcd3.Client

@@ -30,7 +30,7 @@ type Store struct {
 
 	mu        sync.Mutex // guards the fields below; only the clock's lock is taken while it is held
 	revision  int64      // the newest revision
-	compacted int64      // older revisions are gone; 0: none are
+	compacted int64      // the oldest readable revision; 0: no compaction yet
 	history   []revision // the revisions that are still there, oldest first
 	watches   map[*watcher]struct{}
 	leases    map[clientv3.LeaseID]*lease
@@ -46,7 +46,7 @@ type revision struct {
 // lease is a set of keys that expire together.
 type lease struct {
 	ends time.Time
-	keys map[string]int64 // the revision that was written under the lease; a key with a newer revision stays
+	keys map[string]int64 // by key, the revision written under the lease; a key with a newer revision stays
 }
 
 // New returns an empty store at revision 1. Leases and the progress of idle watches use the clock.
@@ -89,7 +89,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 	}
 	response := kubernetes.ListResponse{Revision: s.revision}
 	from := &mvccpb.KeyValue{Key: []byte(cmp.Or(opts.Continue, prefix))}
-	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": no key is greater than all keys with this prefix
+	end := clientv3.GetPrefixRangeEnd(prefix) // "\x00": the range has no upper end
 	s.sinceLocked(opts.Revision)[0].keys.AscendGreaterOrEqual(from, func(kv *mvccpb.KeyValue) bool {
 		if end != "\x00" && string(kv.Key) >= end {
 			return false
@@ -164,7 +164,7 @@ func (s *Store) Until(rev int64) *Store {
 	return restored
 }
 
-// GrantLease returns a lease that lasts for ttl. The error is ctx's.
+// GrantLease makes a lease that lasts for ttl, and returns its ID. The error is ctx's.
 func (s *Store) GrantLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error
 	return nil
 }
 
-// readableLocked returns why rev cannot be read, or nil if it can.
+// readableLocked ends due leases, and then returns why rev cannot be read, or nil if it can.
 func (s *Store) readableLocked(ctx context.Context, rev int64) error {
 	err := s.expireLocked(ctx, clientv3.NoLease)
 	switch {
@@ -244,7 +244,8 @@ func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
 	return found
 }
 
-// compareLocked is the If of a transaction and, with getOnFailure, also its Else.
+// compareLocked reports whether key's modification revision is expected; 0: no such key. If not, and getOnFailure is
+// set, it also returns a copy of the key's state, or nil if there is no such key.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
 	found := s.getLocked(key, s.revision)
 	if ok = found.GetModRevision() == expected; !ok && getOnFailure {

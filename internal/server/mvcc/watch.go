@@ -25,7 +25,7 @@ type watcher struct {
 	store     *Store
 	key, end  string // the range [key, end)
 	from      int64  // the first revision to deliver
-	stream    string // RequestProgress serves all watches of one stream together
+	stream    string // the key of its stream; RequestProgress serves all watches of a stream together
 	prevKV    bool
 	responses chan clientv3.WatchResponse // sent and closed by run; unbuffered: responses wait in pending
 	// Sent by the goroutine that adds to pending, never closed; capacity 1 suffices, because run takes all responses.
@@ -35,7 +35,7 @@ type watcher struct {
 
 	// Guarded by store.mu.
 	pending []clientv3.WatchResponse
-	done    bool // the last pending response is a cancellation
+	done    bool // whether the watch was cancelled, and no response will be added
 }
 
 // Watch returns the changes to a key or a range of keys, from a revision on. The channel is closed when ctx is done,
@@ -166,7 +166,7 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	return responses, w.done
 }
 
-// offerLocked adds the wanted events of some revisions. Like etcd, it omits a previous state that is compacted.
+// offerLocked adds a response with the events that the watch wants. Like etcd, it omits a compacted previous state.
 func (w *watcher) offerLocked(made ...revision) {
 	var events []*clientv3.Event
 	for _, each := range made {
@@ -206,7 +206,7 @@ func (w *watcher) pendLocked(response clientv3.WatchResponse) {
 	}
 }
 
-// cancelLocked adds the watch's last response.
+// cancelLocked adds the watch's last response, and removes the watch from the store.
 func (w *watcher) cancelLocked(response clientv3.WatchResponse) {
 	w.pendLocked(response)
 	w.done = true

@@ -44,7 +44,7 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr returns the listener's address, which is only a word.
+// Addr returns the same address for every listener: "pipe".
 func (l *Listener) Addr() net.Addr { return addr{} }
 
 type addr struct{}
