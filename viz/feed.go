@@ -58,8 +58,8 @@ type feed struct {
 	own      viewers
 }
 
-// viewers holds the viewers' newest changes. A page that gets sums still gets all records of these changes, because it
-// shows them before other changes, up to five one by one. The zero value is ready to use.
+// viewers holds the viewers' newest changes. A page that gets sums still gets all records of these changes: it shows
+// up to five of them, one by one, before other changes. The zero value is ready to use.
 type viewers struct {
 	asked   [8]uint64      // the records of their requests; a new one replaces the oldest
 	changed [8]probe.Query // the commits of those requests
@@ -87,8 +87,8 @@ func (v *viewers) have(r *probe.Record) bool {
 
 // ServeHTTP implements [http.Handler]. It streams the records after the parameter since or a returning client's
 // Last-Event-ID, or else new records only. Above flowRecords a second it streams sums, each with a few records (see
-// kept), such as those of the followed object (resource, key, rv). A page of another origin is no viewer. The stream
-// ends when the client disconnects, when the server ends, or with `gone` when the page must list again.
+// kept), such as those of the followed object (resource, key, rv). A page of another origin does not count as a viewer.
+// The stream ends when the client disconnects, when the server ends, or with `gone` when the page must list again.
 func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -118,7 +118,7 @@ func (e events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.stream(r)
 }
 
-// stream writes a bookmark and then, every framePeriod, what is new, until the stream ends; or only `gone`.
+// stream writes a bookmark and then, every framePeriod, new records and news, until the stream ends; or only `gone`.
 func (f *feed) stream(r *http.Request) {
 	ctx, ticker := r.Context(), time.NewTicker(framePeriod)
 	defer ticker.Stop()
@@ -145,7 +145,7 @@ func (f *feed) stream(r *http.Request) {
 	}
 }
 
-// other writes the page's news, which is separate from the records.
+// other writes the news for the page that is not in the records, if there is any. passed is the time since the last.
 func (f *feed) other(passed time.Duration) error {
 	said := f.tell(passed)
 	if said == nil {
@@ -193,7 +193,7 @@ func (f *feed) frame(records []probe.Record) error {
 }
 
 // coalesced sends the newest state in one message, instead of all records in between, because the page reads too
-// slowly, or the records come faster than eyes can follow. Every counter in the state is exact. The message has the
+// slowly, or the records come faster than a viewer can follow. Every counter in the state is exact. The message has the
 // anomalies (see kept), and the page can fetch by range the records that the log still has.
 func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq

@@ -31,7 +31,7 @@ func holdable() (*probe.Log, func(*frame.Page)) {
 	return log, func(p *frame.Page) { p.Hold = timeline.Hold{World: held, Log: log} }
 }
 
-// command sends one command.
+// command posts body as JSON to a path.
 func command(u *UI, path, body string) *httptest.ResponseRecorder {
 	return ask(u, http.MethodPost, path, body, "Content-Type", "application/json")
 }

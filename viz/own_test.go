@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// toldStage is a player on a stage that notes when hops set out, and a log of requests with all their consequences.
+// toldStage has a player, whose stage records the start of each hop, and a log of requests with their consequences.
 const toldStage = `
 	var performance = { now: () => player.clock };
 	var fold = page.fold.newFold(twin), seen = [], log = [], none = () => {}, elsewhere = "configmaps", clocks = {};
@@ -163,8 +163,8 @@ func TestASentenceBesideATokenIsShort(t *testing.T) {
 	}
 }
 
-// TestAStoryOfACrowdKeepsToItsTime plays, in 4.5 seconds, to the end of 900 streams that open. Some are told on the
-// way, and so is the last one.
+// TestAStoryOfACrowdKeepsToItsTime plays the opening of 900 streams in 4.5 seconds. Only some of them are shown one by
+// one, including the last.
 func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 	e := toldEngine(t)
 	run[string](t, e, `

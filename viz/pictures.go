@@ -166,8 +166,8 @@ func (f *Pictures) Snapshot(ctx context.Context) (uint64, json.RawMessage, error
 	return state.Seq, written, err
 }
 
-// shared returns a snapshot, newer than the record after, for all pages that get sums. It is encoded at most once in a
-// frame for all of them, unless a page needs a newer one.
+// shared returns a snapshot that is newer than record number after. All pages that get sums share it: it is encoded at
+// most once a framePeriod, unless one of them needs a newer one.
 func (f *Pictures) shared(ctx context.Context, after uint64) (seq uint64, written json.RawMessage, err error) {
 	f.sharedMu.Lock()
 	defer f.sharedMu.Unlock()

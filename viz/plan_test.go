@@ -58,7 +58,7 @@ func TestAnEvictedWatcherKeepsItsPlace(t *testing.T) {
 	assert.Equal(t, "w2,w1,w0 w0,w1,w2 3; w2,w1,w0 w0,w1,w2 2; w2,w3,w1,w0 w0,w1,w2,w3 3", got)
 }
 
-// planned is a stage with a lane for each of some clients. It plans the ways of records, each with its ends and name.
+// planned has stageOf, a stage with a lane for each client, and waysOf, the labels and ends of the moves for records.
 const planned = `
 	var scene = { ...page.ground.layouts(geometry).wide, geometry, plain: false, story: null, informer: "informer",
 		serving: new Set(), closed: new Map(), ring: { capacity: 0, start: 0 }, resource: "" };

@@ -126,7 +126,7 @@ func (d declarations) of(t reflect.Type, text bool) string {
 	return "number"
 }
 
-// keyed are the maps whose keys come from a table.
+// keyed has the fields that are maps with keys from a table, and the type of the keys.
 var keyed = map[string]string{"points": "PointName", "counts": "PointName", "texts": "PointName", "stations": "Station",
 	"vars": "ArgName"}
 

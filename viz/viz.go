@@ -30,8 +30,8 @@ type UI struct {
 	done     chan struct{} // closed by Run when it ends, which ends every open feed; never sent on
 }
 
-// New returns the server of a page that shows the log of pictures. It starts no goroutine; [UI.Run] does the work. api
-// answers every path that is not the page's, as a kube-apiserver would; if nil, those paths are 404. hosts are the
+// New returns the server of a page that shows pictures and their log. It starts no goroutine; [UI.Run] does the work.
+// api answers every path that is not the page's, as a kube-apiserver would; if nil, those paths are 404. hosts are the
 // server's names and addresses besides loopback, as in [Guard].
 func New(pictures *Pictures, page *frame.Page, api http.Handler, hosts ...string) *UI {
 	u := &UI{pictures: pictures, done: make(chan struct{})}
@@ -71,9 +71,9 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.Serve
 //go:embed */*.js */*.css */*.svg */*.woff2
 var rooms embed.FS
 
-// mediaTypes maps file extensions to types. On some systems, the mime package's table is the desktop's, which may not
-// have .js as a script: a browser refuses that, because of nosniff. A new extension also goes into go:embed above, and
-// into assets of rooms_test.go.
+// mediaTypes maps file extensions to types. Package mime would use the desktop's table on some systems. If .js is not a
+// script there, a browser refuses the scripts, because of nosniff. Add a new extension to go:embed above, too, and to
+// assets of rooms_test.go.
 var mediaTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -137,7 +137,7 @@ func Guard(hosts ...string) func(http.Handler) http.Handler {
 	}
 }
 
-// guard is immutable.
+// guard is the state of one [Guard], which never changes.
 type guard struct {
 	names   map[string]bool
 	anyAddr bool

@@ -54,7 +54,7 @@ var (
 			"Distributed AddBlocked HandlerCalled"},
 		14: {takes.LabPrefix + "lost-wish", "WorkAdded WorkGot Reconciled HandlerCalled WorkAdded WorkDone WorkWaited"},
 	}
-	// folds maps a chapter to the index of the fold with the answer that the first try gives away.
+	// folds maps a chapter to the index, among its foldable answers, of the one that its first try gives away.
 	folds = map[int]int{4: 1, 14: 1}
 )
 
@@ -62,7 +62,7 @@ var (
 type figure struct {
 	act
 	Try  *act // the first try, before the repair, or nil
-	Fold int  // the fold of the text that must be open to show Try
+	Fold int  // the index of the foldable answer that must be open to show Try
 }
 
 // act is a recording and the moments to show from it.

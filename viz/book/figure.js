@@ -5,7 +5,7 @@ import { $, mark, parts, when } from "../dom/dom.js";
 /** @typedef {{ player: page.Player, scene: page.Scene, zoom: page.Zoom }} Stage */
 
 const nearby = 200; // the maximum number of records to play rather than skip
-const lasts = 2400; // ms in which they are played
+const lasts = 2400; // the ms that playing them takes
 
 /** @param {Stage} stage @returns {page.Part & { ready?: () => void }} */
 export function newFigure({ player, scene, zoom }) {

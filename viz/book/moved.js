@@ -1,4 +1,4 @@
-// A page that has moved redirects to its place in the new page.
+// The page of a former document redirects to the document that now has its text, and to the same heading there.
 
 import { $ } from "../dom/dom.js";
 

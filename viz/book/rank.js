@@ -93,7 +93,7 @@ export class Index {
     }
   }
 
-  // wanted returns the distinct stems of a query's significant words or, if none is, of all. It may complete the last.
+  // wanted returns the distinct stems of a query's significant words, or of all. It completes an unknown last stem.
   /** @param {string} query */
   wanted(query) {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// room reads modules from a map.
+// room holds modules, by path.
 type room map[string]string
 
 func (r room) read(path string) ([]byte, error) {

@@ -58,7 +58,7 @@ func Write(dir string, program http.Handler) (files, size int, err error) {
 	return len(s.files), size, nil
 }
 
-// gather fills in every file.
+// gather adds every file to s.files. At the first error, it stops adding pages, and leaves the error in s.err.
 func (s *site) gather() {
 	for _, take := range takes.Every() {
 		s.addPacked("takes/"+take.Name, take.File())

@@ -61,7 +61,7 @@ func (s *site) addPage(at string) {
 	s.files[name] = []byte(s.complete(name, s.rewrite(name, string(s.get(asked)))))
 }
 
-// rewrite turns the links of a file's HTML into links to files, adds assets, notes pages, and drops the rest of /viz/.
+// rewrite turns links in HTML into links to files, adds assets, queues pages, and drops links to the rest of /viz/.
 func (s *site) rewrite(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	return address.ReplaceAllStringFunc(page, func(found string) string {

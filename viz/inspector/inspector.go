@@ -215,7 +215,7 @@ type placeTable struct {
 // placeText holds the inspector's texts about a station or a queue.
 type placeText struct {
 	Title   string // only for queues; a station's title is in the layout
-	What    string // two sentences
+	What    string // a few sentences
 	Why     string // the reason for the part
 	Chapter string // the chapter's folder
 	Threads []thread
@@ -235,7 +235,7 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 	return partWhatLeaf(p, p.text()), nil
 }
 
-// codeView is the code leaf: one declaration, and a list of the part's other declarations.
+// codeView is the code leaf: one declaration, and a list of all declarations that report the part's points.
 type codeView struct {
 	*book.Site
 	Point string                // the lit point
@@ -270,7 +270,7 @@ func (i *Inspector) partCode(_ context.Context, p *part) (templ.Component, error
 	return partCodeLeaf(p, view), nil
 }
 
-// breakAt is a debugger's breakpoint at a line.
+// breakAt is a breakpoint at a line: the debugger, the text to enter, and where to enter it.
 type breakAt struct{ In, Text, Where string }
 
 // breaksAt returns a breakpoint at a line of a file for each of several debuggers (docs/DEBUGGING.md).

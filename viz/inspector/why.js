@@ -25,7 +25,7 @@ const rowsOf = (part, path = "") => Object.entries(part).flatMap(([name, value])
   return [[path + name, [point, subject, type, objectKey(key), rv].filter(Boolean).join(" ")]];
 });
 
-// meant returns a query for a resource's records about a place, those of part.reports and part.matches (inspector.go).
+// meant returns a query for a resource's records about a place. It must agree with part.matches (inspector.go).
 /**
  * @param {Iterable<[string, fold.Point]>} infos @param {string} resource @param {Place} place
  * @returns {probe.Query}

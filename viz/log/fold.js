@@ -233,7 +233,7 @@ function apply(infos, state, r) {
   applySpecial(infos, res, info, r);
 }
 
-// note keeps the newest record of a station or subject, its version and its args; a queue has the args of its points.
+// note keeps the newest record of a station or subject, its version and its args, unless they are lengths of queues.
 /**
  * @param {fold.Station | fold.Subject} of @param {fold.Last} last @param {fold.Point} info
  * @param {probe.Record} r

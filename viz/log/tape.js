@@ -61,7 +61,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture (a copy, unless given) if neither it nor, without always, a slightly older one is stored.
+  // keep stores a picture, or a copy unless given, if the tape lacks it and, unless always, has no slightly older one.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;
@@ -83,7 +83,7 @@ export class Tape {
   /** @param {number} from @param {number} to */
   holds(from, to) { return this.between(from, to).length === to - from; }
 
-  // load fetches, of the records in [from, to), those from the first to the last that is not in memory.
+  // load fetches the records in [from, to), except those at either end that are in memory. It needs a source.
   /** @param {number} from @param {number} to */
   async load(from, to) {
     while (from < to && this.get(from)) from++;

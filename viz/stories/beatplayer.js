@@ -5,7 +5,7 @@
 //	plays   the cursor moves to the beat's end
 //	rests   the cursor is at the beat's end
 //	away    the viewer has moved the cursor elsewhere, or the records could not be fetched
-// Next begins the beat, hurries it, or turns to the following beat. Back turns to the end of the previous beat.
+// Next plays the beat, jumps to its end, or turns to the following beat. Back turns to the end of the previous beat.
 
 /**
  * @typedef {{ lead: number, play: number, rest: number }} Pace ms for which auto-play reads a beat, plays it and rests

@@ -27,7 +27,7 @@ export class Hands {
     this.bind();
   }
 
-  // meant returns a hand's control and choice: the button itself, or a list's option, which at rest is the next one.
+  // meant returns a hand's control, and what the hand would choose now: the button itself, or an option of the list.
   /** @param {HTMLElement} el @returns {[Control?, Choice?]} */
   meant(el) {
     const { dataset: { hand, target, by } } = el;

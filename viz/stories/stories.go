@@ -46,7 +46,7 @@ func ThreadURL(ref string) string {
 	return "https://github.com/" + strings.Replace(ref, "#", "/issues/", 1)
 }
 
-// Times of auto-play, in milliseconds.
+// Times of auto-play, in milliseconds. PaceOf scales all times of a story's beats if their sum is not in [least, most].
 const (
 	perWord   = 210    // the reading time of a word
 	atLeast   = 900    // the pause between words and picture

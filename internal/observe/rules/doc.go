@@ -17,9 +17,8 @@
 // a watcher with those before it, and follow only watchers that were never quiet ([Rule] Loud). The other rules apply
 // to any part of a watcher's records, so they follow all watchers.
 //
-// A checker reports a breach only if the log proves it. Two goroutines that meet at a channel may report in either
-// order, so a rule that compares their records pairs the k-th send with the k-th receive. After a gap in the log, a
-// checker begins again.
+// A checker reports only breaches that the log proves. Two goroutines that meet at a channel may report in any order,
+// so a rule that compares their records pairs the k-th send with the k-th receive. After a gap a checker begins again.
 //
 // # Concurrency
 //

@@ -229,8 +229,7 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// stopBefore moves the clock to the next timer before target, or to target, and fires the timers that are due there. It
-// reports whether target is still ahead.
+// stopBefore moves the clock to the next timer or to target, fires what is due, and reports whether target is ahead.
 func (c *Clock) stopBefore(target time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -244,8 +244,7 @@ func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
 	return found
 }
 
-// compareLocked reports whether key's modification revision is expected; 0: no such key. If not, and getOnFailure is
-// set, it also returns a copy of the key's state, or nil if there is no such key.
+// compareLocked reports whether expected is key's modification revision. If not, getOnFailure makes it return the key.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
 	found := s.getLocked(key, s.revision)
 	if ok = found.GetModRevision() == expected; !ok && getOnFailure {
