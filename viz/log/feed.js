@@ -21,7 +21,7 @@ import { get, queryOf, refusal, watch as stream } from "../lib/api.js";
  * @property {(word: string) => void} state
  */
 
-const silence = 3000; // ms; after a longer silence the server has stopped, because it sends a bookmark every second
+const silence = 3000; // ms; a server that is silent for longer counts as stopped: it sends a bookmark every second
 const pause = 500; // ms until the retry after a failure
 
 // A Feed calls on.coalesced(message) if the server has summed up records, and on.world(status) if there is news of the

@@ -274,7 +274,7 @@ function look(subject, info, r) {
   });
 }
 
-// crowd takes each watcher's fill, in the order in which they opened, if the text is valid and the fold has them all.
+// crowd takes each watcher's fill, in the order in which they opened, if the text is valid and no watcher is missing.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function crowd(res, r) {
   const fill = bytesOf(r.texts?.fill ?? "");

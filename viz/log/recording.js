@@ -27,7 +27,7 @@ export const maxParts = 50_000; // subjects, stores and waits
 const together = 512; // records folded at once
 
 // readRecording reads a recording onto an empty tape, with occasional pictures. In its result, state is the picture
-// after the last record, and first is the number before the first record. An error names the fault in the file.
+// after the last record, and first is one less than the first record's number. An error names the fault in the file.
 /** @param {File} file @param {Fold} fold @param {Tape} tape */
 export async function readRecording(file, fold, tape) {
   const bytes = await file.arrayBuffer();
@@ -173,7 +173,7 @@ function parse(line) {
   }
 }
 
-// hashOf returns the program's name for a file, or "" if the browser cannot hash, as on unencrypted pages.
+// hashOf returns the hash that names a file in links, or "" if the browser cannot hash, as on unencrypted pages.
 /** @param {ArrayBuffer} bytes */
 async function hashOf(bytes) {
   if (!globalThis.crypto?.subtle) return "";

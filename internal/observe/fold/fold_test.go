@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// in makes the records those of pods, with the numbers 1, 2, 3, …, a millisecond apart.
+// in sets the resource of the records to pods, numbers them 1, 2, 3, …, and sets their times a millisecond apart.
 func in(records ...probe.Record) []probe.Record {
 	for i := range records {
 		records[i].Seq = uint64(i + 1)

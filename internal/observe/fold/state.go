@@ -129,7 +129,7 @@ type Wait struct {
 	Token
 }
 
-// Cell is one event in the ring.
+// Cell is one event in the ring: Pos is its absolute position, T the time of its RingAppend.
 type Cell struct {
 	Pos int64 `json:"pos"`
 	T   int64 `json:"t"`

@@ -202,14 +202,14 @@ func (w *World) end() {
 	w.runOnLocked()
 }
 
-// look resumes the world if no page has been open for too long, and passes the reason to Say.
+// look resumes the world if it has been without an open page for too long, and passes the reason to Say.
 func (w *World) look() {
 	if reason := w.forsaken(); reason != "" {
 		w.config.Say(reason)
 	}
 }
 
-// forsaken resumes the world, or opens its gates, if no page has been open for too long. It returns the reason, or "".
+// forsaken resumes the world, or opens its gates, after too long a time without a page. It returns the reason, or "".
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -54,8 +54,8 @@ const (
 	Look Op = "look"
 	// Send and Recv move one token into and out of the queue of the subject. The two sides of a channel report them
 	// without a common lock, so the log may have a Recv before its Send: a channel holds max(0, sends-receives) tokens,
-	// and its k-th receive takes its k-th send. Their args are "len cap" as the reporting side saw them; only cap is
-	// kept.
+	// and its k-th receive takes its k-th send. Their args are "len cap", read by the reporting side just after the
+	// operation; the fold uses only cap.
 	Send Op = "send"
 	Recv Op = "recv"
 	// Push and Pop are Send and Recv of a queue that a lock or a single goroutine protects. Their args are "len cap"
@@ -88,7 +88,7 @@ type Info struct {
 	Op      Op      `json:"op"`
 	Opens   string  `json:"opens,omitempty"` // for Open: the kind of subject, such as "watcher"
 	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the queue's data-queue name
-	Args    Words   `json:"args"`            // names of the numbers: variables of the station (or of the subject)
+	Args    Words   `json:"args"`            // names of the numbers, which the fold keeps as Vars
 	Texts   Words   `json:"texts,omitempty"` // names of the texts
 	// The routine name of the goroutine that reports the point, or all possible names; "" if any goroutine may do so.
 	Lane  string `json:"lane,omitempty"`
@@ -103,7 +103,7 @@ type Info struct {
 	Routine bool   `json:"-"`                 // reported for each event at each watcher; left out for a quiet lane
 	Fact    string `json:"fact"`              // the fact that holds at this moment
 	// The page's sentence. The page fills in {type} {key} {rv} {subject} {resource}, and args and texts by name; {n
-	// object} becomes 1 object or 2 objects. Without an agent, the page omits [ by {agent}].
+	// object} becomes 1 object or 2 objects. A part in brackets, as [ by {agent}], is left out if a value is empty.
 	Says string `json:"says"`
 	// The sentence beside a token where the stage does not draw the parts that Says names; "" if it draws them.
 	Plain string `json:"plain,omitempty"`

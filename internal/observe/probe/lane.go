@@ -136,8 +136,8 @@ func (a *lanes) wantsLocked(ln *lane) bool {
 		ln.log.gate.Closed()
 }
 
-// Look makes the lane of a subject loud, because a viewer looks at it; the lane at which viewers have not looked for
-// longest may become quiet. Look does nothing if the subject has no open lane.
+// Look makes the lane of a subject loud, because a viewer looks at it. The lane at which viewers have not looked for
+// the longest time may become quiet. Look does nothing if the subject has no open lane.
 func (l *Log) Look(resource, subject string) {
 	l.lanes.mu.Lock()
 	defer l.lanes.mu.Unlock()

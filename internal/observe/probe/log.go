@@ -12,7 +12,7 @@ import (
 )
 
 // Record is one moment in the log. Records are values and never change. In JSON, points are names, so that a recording
-// survives a change of the table, and resource versions are strings, as in Kubernetes.
+// stays valid when points are added, and resource versions are strings, as in Kubernetes.
 type Record struct {
 	Seq      uint64        `json:"seq"` // 1, 2, 3, … without gaps
 	Time     time.Duration `json:"t"`   // the time since the log was made, on the log's clock
@@ -134,8 +134,8 @@ func await(r *Record, seq uint64) {
 	}
 }
 
-// Replay appends a record of another run, with its time in that run. The first record of an empty log sets where its
-// numbers begin; each later one gets the next number, which equals r.Seq if the recording has no gap.
+// Replay appends a record of another run, with its time in that run. In an empty log, the record keeps its number. Each
+// later one gets the next number, which equals r.Seq if the recording has no gap.
 func (l *Log) Replay(r Record) {
 	l.mu.Lock()
 	if l.last == l.first-1 && r.Seq > 0 {

@@ -23,7 +23,7 @@ type Names struct {
 // NewNames returns an empty Names.
 func NewNames() *Names { return &Names{lru.New(maxNames)} }
 
-// Note keeps the name in a record, if the record is about a stream that a client opens.
+// Note keeps the client's name if the record reports that a client's stream is open. It ignores other records.
 func (n *Names) Note(r *Record) {
 	if r.Point == WireOpened && r.Subject != "" {
 		n.Set(r.Resource, r.Subject, r.Texts.Get(FieldAgent))
@@ -76,7 +76,7 @@ func NewTexts(byName map[string]string) Texts {
 	return Texts(packed.String())
 }
 
-// boundAs cuts a text to the limit for its name. A crowd's text may be longer: it has four letters for three watchers.
+// boundAs cuts a text to the limit for its name. A crowd's base64 may be longer: four letters for each three watchers.
 func boundAs(name, text string) string {
 	if Field(name) == FieldFill && len(text) <= (MaxCrowd+2)/3*4 && utf8.ValidString(text) {
 		return text

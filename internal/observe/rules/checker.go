@@ -73,7 +73,7 @@ type Checker struct {
 	resources map[string][]checking
 }
 
-// New returns a checker before the first record.
+// New returns a checker that has taken no record.
 func New() *Checker { return &Checker{resources: map[string][]checking{}} }
 
 // Apply takes records, which must follow each other in the order of the log, and returns the breaches found in them. It
@@ -130,8 +130,8 @@ func object(r *probe.Record) string {
 }
 
 const (
-	monitorPeriod = 100 * time.Millisecond // the pause between two looks at the log
-	maxBreaches   = 100                    // maximum number of breaches that the monitor keeps: the newest of all rules
+	monitorPeriod = 100 * time.Millisecond // the period at which Run calls Look
+	maxBreaches   = 100                    // maximum number of breaches that the monitor keeps, of all rules together
 )
 
 // Monitor checks the rules on a log while the log grows. Its memory is bounded: the checker forgets objects and

@@ -79,7 +79,7 @@ func story() []probe.Record {
 		at(probe.ResultSent, "w1", "ADDED", a, 10, 1, 10))
 }
 
-// where returns the index of the record of a point, a subject and a version.
+// where returns the index of the first record with this point, subject and version.
 func where(t *testing.T, records []probe.Record, p probe.Point, subject string, rv uint64) int {
 	t.Helper()
 	i := slices.IndexFunc(records, func(r probe.Record) bool {

@@ -244,7 +244,7 @@ type openAPI struct {
 // document is one OpenAPI document in each form that can be served, by media type.
 type document map[string]*form
 
-// form is a document as it is sent.
+// form is a document in one media type. A client that does not accept gzip gets it unpacked.
 type form struct {
 	contentType string
 	zipped      []byte

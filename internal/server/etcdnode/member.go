@@ -99,7 +99,7 @@ func (e *Etcd) start(ctx context.Context) error {
 	return nil
 }
 
-// serve runs until stop. It ignores the error that Serve returns if stop comes first.
+// serve runs until stop. Serve returns an error only if stop comes first, so serve ignores it.
 func (m *member) serve(context.Context) { _ = m.grpc.Serve(m.pipe) }
 
 func (m *member) awaitReady(ctx context.Context) error {

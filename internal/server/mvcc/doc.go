@@ -13,6 +13,6 @@
 // # Goroutines and locks
 //
 // A Store starts no goroutine. Each [Store.Watch] starts one, which ends with the watch's context or after the watch
-// was cancelled. Store.mu guards everything. A watch takes its pending responses with the lock held, and sends them
-// without it.
+// was cancelled. Store.mu guards all state that changes. A watch takes its pending responses with the lock held, and
+// sends them without it.
 package mvcc

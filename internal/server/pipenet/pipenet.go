@@ -128,7 +128,7 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end, and
-// Linux doubles them. With it, a server in a tab notices an unread watcher after as many bytes as cmd/viz does.
+// Linux doubles them. With it, an unread watcher blocks the server in a tab after as many bytes as that of cmd/viz.
 const socketBuffers = 16 << 10
 
 // Lines returns a client like that of [Network.Client], and one whose connections hold 16 KB unread, as sockets do.
