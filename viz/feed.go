@@ -220,7 +220,7 @@ func (f *feed) bookmark() error {
 	return f.message("bookmark", fmt.Appendf(nil, `{"seq":%d}`, f.seq))
 }
 
-// gone makes the client list again.
+// gone writes the stream's last message, after which the client must list again.
 func (f *feed) gone() {
 	// The stream ends here, whether or not this message arrives.
 	_ = f.message("gone", fmt.Appendf(nil, `{"oldest":%d,"last":%d}`, f.log.Oldest(), f.log.Last()))

@@ -48,7 +48,7 @@ func newStand(t *testing.T, log *probe.Log, change ...func(*frame.Page)) *stand 
 	return s
 }
 
-// append writes n records.
+// append writes n records, each a commit of default/a.
 func (s *stand) append(n int) {
 	for range n {
 		s.pods.At(probe.TxnCommitted, "/registry/pods/default/a", s.log.Last()+1)
@@ -285,7 +285,7 @@ type told struct {
 	problem                  []string      // inconsistencies
 }
 
-// listen reads a feed to its end.
+// listen counts a feed's messages until the feed ends.
 func (p *told) listen(t *testing.T, in *bufio.Reader) {
 	for m, ok := next(t, in); ok; m, ok = next(t, in) {
 		p.hear(m)

@@ -58,7 +58,7 @@ func busy(size, n int) (*UI, *probe.Log) {
 	return ui, log
 }
 
-// read requests a path and decodes the answer.
+// read requests a path, decodes an answer of 200 into a value, and returns the code.
 func read(t *testing.T, ui *UI, path string, into any) int {
 	t.Helper()
 	answer := ask(ui, "GET", path, "")

@@ -19,7 +19,7 @@ import (
 	"listwatch/viz/frame"
 )
 
-// lively returns a page with every kind of part on it.
+// lively returns a page with every kind of part. texts is the key, or the text, in each of its records.
 func lively(texts string) *UI {
 	log, pods := newLog()
 	ui := show(log)
@@ -101,7 +101,7 @@ func TestAShelfWithRoomIsNamed(t *testing.T) {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// leaf requests one leaf of the inspector.
+// leaf returns one leaf of the inspector, and requires that it is HTML.
 func leaf(t *testing.T, ui *UI, path string) string {
 	t.Helper()
 	answer := ask(ui, "GET", "/viz/part/"+path, "")

@@ -177,7 +177,7 @@ func (d declarations) fields(t reflect.Type) (fields []string) {
 	return fields
 }
 
-// value returns the type of a value, with the keys of its maps.
+// value returns the TypeScript type of a value, with the keys of its maps, and declares its structs in stage.
 func (d declarations) value(v reflect.Value) string {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()

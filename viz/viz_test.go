@@ -34,7 +34,7 @@ import (
 	"listwatch/viz/stories"
 )
 
-// ask sends one request straight to the handler.
+// ask sends one request straight to the handler. header has names and values in turn.
 func ask(handler http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(method, "http://localhost:8080"+path, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
@@ -55,7 +55,7 @@ func show(log *probe.Log, change ...func(*frame.Page)) *UI {
 	return New(pictures, page, nil)
 }
 
-// acted returns a change that lets the page act on a world.
+// acted returns a change for show that gives the page the knobs and the console of a world.
 func acted(on *fakeWorld) func(*frame.Page) {
 	return func(p *frame.Page) {
 		p.Knobs.Sandbox, p.Console.Ask = on, on.Ask

@@ -136,7 +136,7 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body.Bytes()))
 }
 
-// bookHalf is one part of the contents.
+// bookHalf is a part of the contents: an introduction, and the chapters that follow it.
 type bookHalf struct {
 	Title string
 	Says  string

@@ -84,7 +84,7 @@ func (s *site) addData(name string, value any) {
 	s.addPacked(name, packed.Bytes())
 }
 
-// addPacked adds a file that pages load, wrapped in a script.
+// addPacked adds gzipped data that pages load, as base64 in a script.
 func (s *site) addPacked(name string, packed []byte) {
 	s.files[name+".js"] = fmt.Appendf(nil, "listwatchFile(%q, %q);\n", name, base64.StdEncoding.EncodeToString(packed))
 }

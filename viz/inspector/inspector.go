@@ -60,14 +60,14 @@ func (i *Inspector) part(r *http.Request) (any, error) {
 	return i.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 }
 
-// partTab is one leaf of the inspector.
+// partTab is a tab of the inspector; draw makes the tab's leaf.
 type partTab struct {
 	Name  string // in the URL
 	Title string
 	draw  func(i *Inspector, ctx context.Context, p *part) (templ.Component, error)
 }
 
-// partTabs are the leaves in the order of their tabs.
+// partTabs are the tabs in the order in which the page shows them.
 var partTabs = []partTab{
 	{"what", "What", (*Inspector).partWhat},
 	{"state", "State", (*Inspector).partFilled},
@@ -107,7 +107,7 @@ func (i *Inspector) Leaf(ctx context.Context, station, tab string, query url.Val
 	return partLeaf(p, partTabs[n], leaf), nil
 }
 
-// readPart reads a part from a request's parameters.
+// readPart reads a part from a request's parameters. The error is 404 for an unknown station or queue.
 func readPart(station string, values url.Values) (*part, error) {
 	p := &part{
 		Station: probe.Station(station), Queue: values.Get("queue"), Subject: values.Get("subject"),

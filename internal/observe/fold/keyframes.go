@@ -72,7 +72,7 @@ func (k *Keyframes) keep(s *State) {
 	}
 }
 
-// drop removes the frames in [from, to).
+// drop removes the frames with indices in [from, to), and subtracts their bytes.
 func (k *Keyframes) drop(from, to int) {
 	for _, frame := range k.frames[from:to] {
 		k.bytes -= len(frame.State)

@@ -60,7 +60,7 @@ type Station struct {
 	Last  Last             `json:"last"`      // the newest record
 }
 
-// Last is the part of a record that the page shows.
+// Last is the newest record of a station or a subject, without its resource and args.
 type Last struct {
 	Seq     uint64 `json:"seq"`
 	T       int64  `json:"t"`
@@ -142,7 +142,7 @@ type Shelf struct {
 	Rows []Row `json:"rows"` // at most MaxRows, the newest change last
 }
 
-// Row is one object on a shelf.
+// Row is one object on a shelf. Seq is the record that put the row there.
 type Row struct {
 	Token        // its newest change
 	Seq   uint64 `json:"seq"`

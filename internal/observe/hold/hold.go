@@ -35,7 +35,7 @@ const (
 	watchdogPeriod = time.Second
 )
 
-// Config lists the parts of the world.
+// Config has the gate and the clocks that a [World] controls.
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock

@@ -151,8 +151,8 @@ const (
 	ReflectorWatching
 	// ReflectorReceived: an event was taken from the watch; the store does not have it yet.
 	ReflectorReceived
-	// ReflectorStoreFailed: the store could not take an event; the reflector goes on from its version without it.
-	// Texts: error.
+	// ReflectorStoreFailed: the store could not take an event, and lacks it; the reflector goes on from the event's
+	// version. Texts: error.
 	ReflectorStoreFailed
 	// ReflectorSynced: the streamed initial state is complete and in the reflector's store. Args: n.
 	ReflectorSynced

@@ -71,7 +71,7 @@ func (g *Gate) Hold() { g.change(func() { g.world, g.opened = true, nil }) }
 // Unhold resumes the world. Stations that were closed on their own stay closed.
 func (g *Gate) Unhold() { g.change(func() { g.world, g.opened = false, nil }) }
 
-// Release opens the gate for every goroutine.
+// Release opens the gate everywhere: it undoes every Hold and every Close.
 func (g *Gate) Release() { g.change(func() { g.world, g.opened, g.gates = false, nil, nil }) }
 
 // Close closes the gate at the moments that q selects, except at sends into a channel.

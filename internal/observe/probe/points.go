@@ -253,7 +253,7 @@ var points = [...]Info{
 		Fact: "an event was taken from the watch; the store does not have it yet",
 		Says: "{subject} receives {type} {key} at {rv}."},
 	{Name: "ReflectorStoreFailed", Station: Reflector, Op: Mark, Texts: "error", Anomaly: true,
-		Fact: "the store could not take an event; the reflector goes on from its version without it",
+		Fact: "the store could not take an event, and lacks it; the reflector goes on from the event's version",
 		Says: "The store of {subject} refuses {key} at {rv}, and misses it from now on: {error}."},
 	{Name: "ReflectorSynced", Station: Reflector, Op: Mark, Args: "n",
 		Fact: "the streamed initial state is complete and in the reflector's store",

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Rule is one promise.
+// Rule is one of the ten promises, with the code that checks it.
 type Rule struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"` // the promise, in one sentence
@@ -191,7 +191,7 @@ func (m *Monitor) Breaches(after uint64) []Breach {
 	return found
 }
 
-// Report is the state of all rules.
+// Report is the state of all rules after a monitor's last look.
 type Report struct {
 	Seq     uint64       `json:"seq"`     // the newest record that was checked
 	Checked uint64       `json:"checked"` // records that were checked since the monitor began
@@ -199,7 +199,7 @@ type Report struct {
 	Rules   []RuleReport `json:"rules"`   // in the order of [All]
 }
 
-// RuleReport is the state of one rule.
+// RuleReport is one rule, with the breaches that the monitor has found.
 type RuleReport struct {
 	Rule
 	Count    int      `json:"count"`              // number of breaches

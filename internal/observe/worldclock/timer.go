@@ -48,7 +48,7 @@ func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.start(d, d).ch
 // Sleep returns after d has passed on the world's clock.
 func (c *Clock) Sleep(d time.Duration) { <-c.start(d, 0).ch }
 
-// start makes a timer and sets it.
+// start makes a timer that fires after d and, unless period is 0, every period from then on.
 func (c *Clock) start(d, period time.Duration) *timer {
 	t := &timer{clock: c, ch: make(chan time.Time, 1), period: period}
 	c.mu.Lock()

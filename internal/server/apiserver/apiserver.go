@@ -244,7 +244,7 @@ func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end fu
 	}
 }
 
-// upstreamVerbs are the verbs' names in the metrics.
+// upstreamVerbs maps the handlers' verbs to the values of the metrics' label verb.
 var upstreamVerbs = map[string]string{
 	"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH",
 	"delete": "DELETE", "deletecollection": "DELETECOLLECTION", "connect": "CONNECT",

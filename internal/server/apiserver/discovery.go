@@ -281,7 +281,7 @@ func embedded(contentType, file string) *form {
 	return &form{contentType, zipped, fmt.Sprintf("%X", sha256.Sum256(zipped))}
 }
 
-// gunzip unpacks embedded data.
+// gunzip unpacks embedded data. It panics if the data is not a gzip file.
 func gunzip(data []byte) []byte {
 	var plain []byte
 	reader, err := gzip.NewReader(bytes.NewReader(data))

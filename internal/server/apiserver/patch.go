@@ -226,7 +226,7 @@ func newTooLarge(format string, args ...any) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }
 
-// apply applies the patch to an object's JSON.
+// apply applies a patch, but no server-side apply, to an object's JSON. Errors: 400, 413, 422, or ctx's.
 func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 	if err := p.checkSize(); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ type Options struct {
 	Durable bool   // wait for the disk on each write; otherwise a power failure may lose writes
 }
 
-// Etcd runs an etcd of one member.
+// Etcd runs an etcd of one member. Any goroutine may call its methods.
 type Etcd struct {
 	// Set by Start, never changed.
 	options Options
