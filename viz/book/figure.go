@@ -68,7 +68,7 @@ type figure struct {
 // act is a recording and the moments to show from it.
 type act struct {
 	Take      takes.Take
-	Recording string // the recording's hash, as links have it
+	Recording string // the recording's [recording.Hash], for links
 	Steps     []step
 	Key       int // index of the step that represents all in a static view
 }

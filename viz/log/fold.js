@@ -262,7 +262,7 @@ function move(subject, { op, queue: name = "" }, r) {
   transfer(queueOf(subject, name), op, tokenOf(r), length, capacity);
 }
 
-// look takes the lengths of the queues of a subject that does not report every event. Their tokens are unknown.
+// look sets the lengths of a subject's queues, and drops their tokens, which may have left without a record.
 /** @param {fold.Subject} subject @param {fold.Point} info @param {probe.Record} r */
 function look(subject, info, r) {
   delete subject.fill;

@@ -61,7 +61,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture, or a copy unless given, if the tape lacks it and, unless always, has no slightly older one.
+  // keep stores a picture, copied unless given. It skips a stored one and, unless always, one that is close to another.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

@@ -202,7 +202,7 @@ func playWishes(t *testing.T, s *set) {
 	queue.ShutDown()
 }
 
-// busy is a writer that sleeps for this time in each Write, as a client that is busy between two reads.
+// busy is a writer that sleeps for this time in each Write, like a client that is busy between two reads.
 type busy time.Duration
 
 func (b busy) Write(p []byte) (int, error) {
@@ -259,7 +259,7 @@ func playBusy(t *testing.T, s *set) {
 	time.Sleep(3 * time.Second)
 }
 
-// unread opens a watch of all pods from which the client never reads.
+// unread opens a watch of all pods, and never reads its stream. stop closes it.
 func (s *set) unread(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -279,7 +279,7 @@ func playSlow(t *testing.T, s *set) {
 	time.Sleep(time.Second)
 }
 
-// roll waits until nothing moves, and begins the take with the next record.
+// roll waits until every goroutine in the bubble is blocked, and begins the take with the next record.
 func (s *set) roll() {
 	synctest.Wait()
 	s.from = s.log.Last()

@@ -113,7 +113,7 @@ const (
 var numbersPoints = []probe.Point{probe.TxnCommitted, probe.RingAppend, probe.DispatchStarted, probe.ReflectorReceived,
 	probe.IndexerUpdated}
 
-// numbersOrder is a record's place in the table. It puts the cache's own reflector beside etcd's commit.
+// numbersOrder returns a record's place in the table. The cache's own reflector has the same place as etcd's commit.
 func numbersOrder(r probe.Record) int {
 	if r.Subject == "cacher" && r.Point == probe.ReflectorReceived {
 		return slices.Index(numbersPoints, probe.TxnCommitted)
