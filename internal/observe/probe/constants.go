@@ -22,7 +22,7 @@ const (
 	// scope, labels, fields.
 	PredicateChosen
 	// TxnCommitted: the optimistic transaction succeeded: the revision exists and is durable as etcd promises; request
-	// is the record of the request that asked for it, 0 if none did. Args: request.
+	// is the record of the request that caused it, 0 if none did. Args: request.
 	TxnCommitted
 	// TxnConflict: another writer wrote the key first: nothing was written.
 	TxnConflict
@@ -104,8 +104,8 @@ const (
 	WatcherAdded
 	// WatcherInterval: the watcher has sent everything up to its starting point. Args: n.
 	WatcherInterval
-	// WatcherForced: the watcher's input was still full when the dispatcher's time for slow watchers was over: it is
-	// closed.
+	// WatcherForced: the watcher is closed: its input was still full when the dispatcher's time for slow watchers was
+	// over.
 	WatcherForced
 	// WatcherLookedAt: from here on, the log has every moment of this watcher; input and result are the numbers of
 	// events in its channels. Args: input, result.
@@ -168,7 +168,7 @@ const (
 	FIFOPopped
 	// FIFOClosed: the queue takes nothing more; it still hands out what it holds.
 	FIFOClosed
-	// FIFOProcessed: the informer has applied to the local store what it took from the queue, and handed it to the
+	// FIFOProcessed: the informer has applied what it took from the queue to the local store, and handed it to the
 	// listeners; it holds no lock.
 	FIFOProcessed
 	// IndexerUpdated: the local store and its indices hold the new state; no handler has been called yet. Args: n.
@@ -178,7 +178,7 @@ const (
 	IndexerHolds
 	// Distributed: the notification was handed to every listener concerned. Args: listeners.
 	Distributed
-	// ListenerAdded: the listener is registered and receives everything from here on, with this informer. Texts:
+	// ListenerAdded: the listener is registered with this informer, and receives everything from here on. Texts:
 	// informer.
 	ListenerAdded
 	// ListenerRemoved: the listener's goroutines have ended.
@@ -197,14 +197,14 @@ const (
 	HandlerCalled
 	// HandlerReturned: the handler has returned.
 	HandlerReturned
-	// HandlerSlow: the handler has returned late, and more notifications wait than the pending ring first had places
-	// for. Texts: took.
+	// HandlerSlow: the handler has returned late, and more notifications wait than the pending ring had room for at
+	// first. Texts: took.
 	HandlerSlow
 	// WorkAdded: the key is queued, or was queued or being worked on already. Args: len, cap.
 	WorkAdded
 	// WorkWaited: the queue is empty: a worker sleeps.
 	WorkWaited
-	// WorkWoken: the worker has been woken, and looks whether there is a key or the queue is shut down.
+	// WorkWoken: the worker has been woken, and checks whether there is a key or the queue is shut down.
 	WorkWoken
 	// WorkGot: a worker holds the key; no other worker can get it. Args: len, cap.
 	WorkGot

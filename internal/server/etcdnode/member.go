@@ -40,8 +40,8 @@ const (
 	election = 5 // ticks
 
 	// The length of a tick in a request's time limit, which is five seconds and two election timeouts. Etcd's clock
-	// runs on while a debugger stops the process: this limit allows a stop of two minutes. More ticks would be wrong:
-	// at its start etcd lets as many ticks pass, and so makes raft elect while it still replays its log.
+	// runs on while a debugger stops the process: this limit allows a stop of two minutes. More ticks instead would be
+	// wrong: at its start, etcd advances raft by as many, and raft would elect while it still replays its log.
 	patience = 12 * time.Second
 
 	// The number of writes between two snapshots, and the number that raft's log keeps in memory when it is compacted,
