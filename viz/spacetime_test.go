@@ -45,8 +45,8 @@ func counters(res *fold.Resource) map[string][2]int64 {
 	return all
 }
 
-// expect folds records, the first of which follows state, and returns the records and the transfers to compare. It
-// omits queues of deltas, which hand over by object: TestWhatIsHandedOver covers them.
+// expect folds records onto state, and returns the numbers of those to compare, and the transfers. It omits queues of
+// deltas, which hand over by object: TestWhatIsHandedOver covers them.
 func expect(state *fold.State, records []probe.Record) (columns []uint64, transfers [][2]uint64) {
 	ends, met := map[string][2]uint64{}, map[[2]uint64]bool{}
 	for i := range records {
