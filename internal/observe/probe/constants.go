@@ -110,8 +110,8 @@ const (
 	// WatcherLookedAt: from here on, the log has every moment of this watcher; input and result are the numbers of
 	// events in its channels. Args: input, result.
 	WatcherLookedAt
-	// CrowdLookedAt: fill has a byte for each watcher, in the order in which they began, in base64: 0 if the log has
-	// all its moments, otherwise its level from 1 (empty) to 101 (full). Args: watchers, quiet. Texts: fill.
+	// CrowdLookedAt: fill has, in base64, a byte for each of the oldest 5,000 watchers, in their order: 0 if the log
+	// has all its moments, otherwise its level from 1 (empty) to 101 (full). Args: watchers, quiet. Texts: fill.
 	CrowdLookedAt
 	// WatcherRemoved: result is closed; the watcher sends nothing more.
 	WatcherRemoved

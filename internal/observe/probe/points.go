@@ -181,7 +181,7 @@ var points = [...]Info{
 		Says: "{subject} is looked at from here on: its input holds {input event}, its result {result}."},
 	{Name: "CrowdLookedAt", Station: Watcher, Op: Look, Args: "watchers quiet", Texts: "fill",
 		Passes: "nothing happens: it is reported about all watchers, under the lock of all lanes",
-		Fact: "fill has a byte for each watcher, in the order in which they began, in base64: 0 if the log has " +
+		Fact: "fill has, in base64, a byte for each of the oldest 5,000 watchers, in their order: 0 if the log has " +
 			"all its moments, otherwise its level from 1 (empty) to 101 (full)",
 		Says: "Of {watchers watcher} of {resource} {quiet} are a crowd: only how full each is is reported."},
 	{Name: "WatcherRemoved", Station: Watcher, Op: Close, Lane: "cacheWatcher.processInterval",

@@ -297,7 +297,7 @@ var malformed = []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatFo
 	mergepatch.ErrBadPatchFormatForRetainKeys, mergepatch.ErrBadPatchFormatForSetElementOrderList,
 	mergepatch.ErrUnsupportedStrategicMergePatchFormat}
 
-// interpretStrategicMergePatchError gives each error its status.
+// interpretStrategicMergePatchError returns nil for nil, a 400 for a malformed patch, and a 422 for any other error.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: interpretStrategicMergePatchError
 // Differs: a patch that does not fit the object is a 422; upstream's is a 500.
