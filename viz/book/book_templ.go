@@ -467,7 +467,7 @@ func bookConcept(page *text.Chapter) templ.Component {
 	})
 }
 
-// bookStory is the page of a story. `make site` adds a loop of its climax.
+// bookStory is the page of a story. `make site` replaces the HTML comment by an animation of the story's key moment.
 func bookStory(s *scenario.Story) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1040,7 +1040,7 @@ func bookContents(b *text.Book, stories []scenario.Story) templ.Component {
 	})
 }
 
-// bookLoopFigure draws the path of an event as a loop; each station links to its chapter. No test looks at the drawing.
+// bookLoopFigure draws the path of an event as a loop; each station links to its chapter. No test checks the drawing.
 func bookLoopFigure(b *text.Book) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1218,7 +1218,7 @@ func bookLoopFigure(b *text.Book) templ.Component {
 	})
 }
 
-// bookWays draws arrows.
+// bookWays draws an arrow along each of the ways, SVG paths separated by spaces. tip is the id of the arrowhead.
 func bookWays(tip, ways string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -212,7 +212,7 @@ func miniStage(f *figure) templ.Component {
 	})
 }
 
-// steps lists the moments of a recording. A chapter's lines belong to the moments of the repaired code.
+// steps lists the moments of a recording; key is the index of the representative one, or -1.
 func steps(a *act, key int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// OpenStories opens the gallery.
+// OpenStories is the button that opens the gallery. told: whether the page has stories.
 func OpenStories(told bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -56,7 +56,7 @@ func OpenStories(told bool) templ.Component {
 	})
 }
 
-// OpenTour opens the story that follows one change from etcd to a controller.
+// OpenTour is the button that plays the tour, the story that follows one change from a client to a controller.
 func OpenTour(offered bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -96,7 +96,7 @@ func OpenTour(offered bool) templ.Component {
 	})
 }
 
-// OpenKnobs opens the knobs of the running pipeline.
+// OpenKnobs is the button that opens the knobs of the running pipeline. sandbox: whether there are knobs.
 func OpenKnobs(sandbox bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -136,7 +136,7 @@ func OpenKnobs(sandbox bool) templ.Component {
 	})
 }
 
-// Undo turns the last knob back. The button before it is offered while a client does not read, and there is no load.
+// Undo turns the last knob back. The button before it is shown while a client does not read and there is no traffic.
 func Undo() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -434,7 +434,7 @@ func galleryGroup(group string, stories []scenario.Story) templ.Component {
 	})
 }
 
-// Panel takes the place of the records during a story. The story fills it.
+// Panel is the panel that replaces the records during a story. scenarios.js fills it.
 func Panel() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -37,7 +37,7 @@ func including[T cmp.Ordered](all []T, now T) []T {
 }
 
 // KnobsPanel shows all knobs and their states. A control with data-knob turns a knob, to data-value or to its own value
-// (knobs.js); so do those in the inspector.
+// (knobs.js), wherever it is on the page.
 func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -801,7 +801,7 @@ func place(rate int) int {
 	return higher - 1
 }
 
-// podsRing returns the ring of pods.
+// podsRing returns the ring of pods, or a zero RingInfo if there is none.
 func podsRing(rings []sandbox.RingInfo) sandbox.RingInfo {
 	for _, ring := range rings {
 		if ring.Resource == "pods" {
@@ -811,7 +811,7 @@ func podsRing(rings []sandbox.RingInfo) sandbox.RingInfo {
 	return sandbox.RingInfo{}
 }
 
-// at returns the place of the highest value that is at most now.
+// at returns, as text, the index of the highest value in all, which is sorted, that is at most now.
 func at[T cmp.Ordered](all []T, now T) string {
 	i, found := slices.BinarySearch(all, now)
 	if !found {
