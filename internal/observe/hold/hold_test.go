@@ -221,7 +221,7 @@ func TestTheEndReleasesEveryGoroutineForGood(t *testing.T) {
 	})
 }
 
-// TestAGateCanBeClosedWhereAGoroutineCanBeHeld excludes ring, store, indexer and processor: their points hold no goroutine.
+// TestAGateCanBeClosedWhereAGoroutineCanBeHeld excludes ring, store, indexer and processor: no point there holds one.
 func TestAGateCanBeClosedWhereAGoroutineCanBeHeld(t *testing.T) {
 	assert.EqualSlices(t, []probe.Station{probe.HTTP, probe.Etcd, probe.Etcd3, probe.Incoming,
 		probe.Dispatch, probe.Watcher, probe.Wire, probe.Reflector, probe.FIFO, probe.Listener, probe.Handler,
