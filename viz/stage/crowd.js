@@ -1,6 +1,6 @@
-// The crowd: with more than five watchers, a dot for each client, which fills its cell as far as the client's fuller
-// channel is filled. A mark shows that the client got the dispatcher's last change. If a watcher does not report every
-// event, the page derives this from the dispatcher's record and the watcher's selectors.
+// The crowd: if there are more than five watchers, each client is a dot. The fuller its watcher's channels, the higher
+// the dot. Lit dots are the clients that the dispatcher's last change went to. For a watcher that does not report each
+// event, the page computes this from the dispatcher's record and the watcher's selectors.
 
 import { $, label, mark, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";
@@ -9,18 +9,18 @@ import { newSubject } from "../log/fold.js";
 /**
  * @typedef {import("./scene.js").Scene} Scene
  * @typedef {import("./places.js").Entry} Entry
- * @typedef {{ t: number, since: number, at: number, subject: fold.Subject }} Closed an evicted watcher's last state,
- *   and the log's times when it was evicted and when its client last read; at: t by the stage's clock
+ * @typedef {{ t: number, since: number, at: number, subject: fold.Subject }} Closed an evicted watcher's last state;
+ *   t, since: log times, in ns, of its eviction and of the beginning of its blocked write; at: t by the stage's clock
  * @typedef {"waiting" | "some" | "full" | "closed" | "again"} Look of a dot; again: its client listed after a 410
  * @typedef {{ columns: number, rows: number, w: number, h: number }} Grid
  * @typedef {{ n: number, full: number, closed: number, waiting: number, dots: Entry[] }} Crowd
  */
 
-const most = 5000; // clients; the log has the fill of at most this many
+const most = 5000; // the maximum number of dots, and of watchers whose fill the log has
 const widest = 8; // the maximum width of a dot, in units
 const lasts = 4e9; // the minimum time that a closed watcher stays, in ns of log time
 const stays = 8000; // the same, in ms of the stage's clock
-const lately = 600; // the number of records searched for closed watchers
+const lately = 600; // the number of records that are searched, after a jump, for closed watchers
 /** @type {Look[]} */
 const looks = ["waiting", "some", "full", "closed", "again"];
 
@@ -41,7 +41,7 @@ function dotAt(n, box, x, y) {
   return x < 0 || y < 0 || y >= 1 || column >= columns || at >= n ? -1 : at;
 }
 
-// fillOf returns the fill of a watcher's fuller channel, from 0 to 1. A fill is fillLocked's byte (probe/lane.go).
+// fillOf returns the level of a watcher's fuller channel, from 0 to 1. fill, if not 0, is 1 plus this level in percent.
 /** @param {fold.Subject} subject */
 const fillOf = ({ fill = 0, queues }) => (fill > 0 ? (fill - 1) / 100
   : Math.max(0, ...["input", "result"].map((name) => (queues[name]?.cap ? queues[name].len / queues[name].cap : 0))));
@@ -50,7 +50,7 @@ const fillOf = ({ fill = 0, queues }) => (fill > 0 ? (fill - 1) / 100
 const lookOf = ({ counts }, fill) => (counts.WatcherForced ? "closed" : !counts.WatcherInterval ? "waiting"
   : fill >= 1 ? "full" : "some");
 
-// got reports whether a watcher got the dispatcher's last change.
+// got reports whether the dispatcher's last change went to a watcher.
 /** @param {fold.Subject} subject @param {fold.Last | undefined} last */
 function got({ fill, opened, rv, counts, texts }, last) {
   if (!last?.key || opened > last.seq) return false;
@@ -58,21 +58,21 @@ function got({ fill, opened, rv, counts, texts }, last) {
   return fill ? !fields && last.key.startsWith(prefix) : counts.InputSent !== undefined && rv === last.rv;
 }
 
-// showCrowd draws the crowd in its box, with one path for all dots that look the same.
+// showCrowd draws the crowd in its box, with one path for each look. It counts the crowd even if it draws none.
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showCrowd(scene, res) {
   const { geometry: { crowd: box, lane: { room } } } = scene;
   const el = part(scene.root, "#crowd");
   const { crowd: all, n } = scene.places;
   const visible = all.length > room;
-  const shown = all.slice(0, most); // even a small crowd is counted
+  const shown = all.slice(0, most);
   const { columns, w, h } = gridOf(shown.length, box);
   const gap = Math.min(1, w / 4);
   /** @type {{ [look in Look | "pulse"]: string }} */
   const paths = { waiting: "", some: "", full: "", closed: "", again: "", pulse: "" };
   const count = { waiting: 0, some: 0, full: 0, closed: 0, again: 0, picked: 0 };
   const { cast = [], now: { gone } = { gone: new Set() } } = scene.story ?? {};
-  const nodes = cast.some(({ is }) => is.fields); // whether the story is about watchers that an index finds
+  const nodes = cast.some(({ is }) => is.fields); // whether the story is about clients with field selectors
   const last = res.stations.dispatch?.last;
   const cell = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ high) =>
     `M${x.toFixed(1)} ${y.toFixed(1)}h${(w - gap).toFixed(1)}v${high.toFixed(1)}h${(gap - w).toFixed(1)}z`;
@@ -116,7 +116,7 @@ function tell(scene, el, visible, more) {
   label(el, words);
 }
 
-// newCrowd opens the client whose dot the viewer clicks, and remembers closed watchers.
+// newCrowd returns the crowd's hooks. A click on a dot opens its client. Closed watchers stay for some seconds.
 /**
  * @param {Scene} scene
  * @param {{

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
-// pipeGlyph draws a queue: slot by slot up to a capacity of 32, otherwise as a tube. The script keeps it current.
+// pipeGlyph draws an empty queue. pipe.js fills it with tokens and numbers, and with slots up to a capacity of 32.
 func pipeGlyph(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -105,7 +105,7 @@ func pipeGlyph(name string) templ.Component {
 	})
 }
 
-// roleGlyph shows a goroutine's name and what the goroutine waits for (waits.js). subject, if set, selects one of several.
+// roleGlyph shows a goroutine's name and its wait (waits.js). If several goroutines have the name, subject selects one.
 func roleGlyph(name, lane, called, subject string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -208,7 +208,7 @@ func roleGlyph(name, lane, called, subject string) templ.Component {
 	})
 }
 
-// postGlyph is the place of a goroutine whose name appears only while it is blocked.
+// postGlyph shows a goroutine's name, but only while that goroutine is blocked.
 func postGlyph(name, lane, called, subject string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -319,8 +319,8 @@ func postGlyph(name, lane, called, subject string) templ.Component {
 	})
 }
 
-// lockGlyph is the padlock on a station's border. stations are those whose records may be under the lock, and writer is
-// the goroutine that takes it for writing (waits.js).
+// lockGlyph draws a padlock on a station's border. stations are the stations that report points under this lock; writer
+// is the goroutine that takes the lock for writing (waits.js).
 func lockGlyph(station, name, stations, writer string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -431,7 +431,7 @@ func lockGlyph(station, name, stations, writer string) templ.Component {
 	})
 }
 
-// handshakeGlyph draws an unbuffered channel: two brackets that close when a hand-over happens.
+// handshakeGlyph draws an unbuffered channel as two brackets, which close while a value is handed over.
 func handshakeGlyph(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -534,8 +534,8 @@ func handshakeGlyph(name string) templ.Component {
 	})
 }
 
-// gripGlyph is a knob's hand on the stage, with words for its effect (stories/hands.js). A slider's hand
-// moves along its rim, which children draw.
+// gripGlyph draws a knob's handle on the stage, and a text about its effect (stories/hands.js). A slider's handle moves
+// along a rim, which the caller passes as children.
 func gripGlyph(knob, target, role string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -719,7 +719,7 @@ func gripGlyph(knob, target, role string) templ.Component {
 	})
 }
 
-// shelfGlyph draws the rows of a keyed store; the script fills them.
+// shelfGlyph draws the empty rows of a keyed store; pipe.js fills them.
 func shelfGlyph(b box, rows int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -968,8 +968,8 @@ func stationTitle(name string) templ.Component {
 	})
 }
 
-// tokenDefs defines the shapes of events: the shape shows an event's type, the colour its fate. On a moving token's pill is
-// the shape's sign, or an outline if the shape has no sign (paint.js).
+// tokenDefs defines the shapes of tokens, one for each type of event. A moving token's pill shows only its shape's sign
+// (paint.js). For the shapes without a sign inside, bookmark and synthetic, this is an outline.
 func tokenDefs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,4 +1,4 @@
-// The ground places things on stage. Tokens have coordinates on the wide stage; a layout maps them to the screen's.
+// The ground: places on the stage. Tokens have coordinates of the wide stage, which a layout maps to its own.
 
 /**
  * @typedef {[x: number, y: number]} Spot
@@ -57,11 +57,11 @@ export const placed = ({ place }, [x, y, how]) => (how ? [...place([x, y]), how]
 /** @type {Set<string>} */
 export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"]); // the client half runs right to left
 
-const chip = 15; // units an entry takes while the pipe has room
+const chip = 15; // the width of an entry, in units, while the pipe has room
 const thinnest = 3;
 
-// drawnOf returns the number of drawn entries of a queue without slots. stepOf returns the units that an entry takes in
-// the pipe: a slot or, without slots, a chip or as much as fits, so that more entries never make a shorter bar.
+// drawnOf returns how many entries of a queue without slots are drawn. stepOf returns the width of an entry in units:
+// that of a slot or, without slots, chip, or less if the entries would not fit.
 /** @param {{ W: number }} pipe @param {number} len */
 export const drawnOf = ({ W }, len) => Math.min(len, Math.floor(W / thinnest));
 /** @param {{ W: number }} pipe @param {number} len @param {number} slots */
@@ -111,9 +111,9 @@ export function ringSpot(g, ring, pos) {
   return seat(g, ring, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
 }
 
-// ---- the ways of tokens, as lists of points. A leg leaves and arrives level, unless it is upright or marked straight.
+// ---- the ways of tokens, as lists of points. A leg is a curve with horizontal ends, or straight if marked or upright.
 
-const level = 0.5; // units: a leg that rises less is straight
+const level = 0.5; // units; a leg with a smaller width or height is straight, and one of less length is left out
 
 /** @param {Point} point @returns {Spot} */
 export const endOf = ([x, y]) => [x, y];

@@ -2,15 +2,14 @@
 
 import { objectKey } from "../log/fold.js";
 
-// A hurried token passes all points between two bars in one hop; a greatly hurried one, those between double bars.
+// route: a hurried token passes all points between two bars in one hop, and a greatly hurried one between double bars.
 const route = "TxnCommitted | Etcd3IncomingSent Etcd3IncomingReceived | Etcd3ResultSent ReflectorReceived || " +
   "RingAppend StoreUpdate | IncomingSent IncomingReceived || InputReceived ResultSent ResultReceived FrameWritten || " +
   "FrameDecoded ReflectorReceived FIFOAdded | FIFOPopped IndexerUpdated || " +
   "AddReceived PendingPushed PendingPopped HandlerCalled || WorkAdded WorkGot";
 const runs = route.split("||").map((each) => each.split(" "));
 const phases = route.split("|").map((each) => each.split(" "));
-const hurried = 1.3; // multiples of the reading pace
-const greatly = 2;
+const [hurried, greatly] = [1.3, 2]; // multiples of the reading pace
 
 /** @param {string[][]} groups @param {probe.Record} a @param {probe.Record} b */
 const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && each.includes(b.point));
@@ -19,7 +18,7 @@ const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && 
 /** @param {{ rv?: string, key?: string }} r */
 export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
 
-// together reports whether two records in a row are one hop: one step of two copies or, if hurried, two of one copy.
+// together reports whether two records in a row are one hop: the same step of two copies or, if hurried, two of one.
 /** @param {probe.Record} a @param {probe.Record} b @param {number} pace */
 export function together(a, b, pace) {
   if (changeOf(a) !== changeOf(b)) return false;

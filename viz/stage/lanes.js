@@ -34,8 +34,8 @@ export function made(name) {
   return /** @type {HTMLElement} */ (part(content, "g").cloneNode(true));
 }
 
-// lanes keeps, in the container of a kind, a group for each lane that is drawn or is among the first 32 (most), and
-// returns these lanes. In a crowd only some watchers have groups; the others are only dots (crowd.js).
+// lanes updates the elements of a kind's lanes, and returns these lanes: those that are drawn, and the first 32 (most).
+// Any further watchers have no element; they are only dots in the crowd (crowd.js).
 /** @param {Scene} scene @param {Kind} kind */
 function lanes(scene, kind) {
   const [station, attribute] = kinds[kind];
@@ -82,7 +82,7 @@ function wayIn(el, { at: [X, Y] }, kind, { geometry: g, tall }) {
 const more = (n) => (n > 0 ? `+${n} more` : "");
 
 export const nameFont = `600 14px ${sans}`;
-const room = 148; // units for a name
+const room = 148; // the maximum width of a name, in units
 const late = 100; // more versions or notifications than this make a client or a handler late
 const letters = 26; // the maximum number of letters in a name
 
@@ -95,8 +95,8 @@ export function showWatchers(scene, res) {
   showCrowd(scene, res);
 }
 
-// unread returns by how many versions a watcher's client is behind the last one that the server has written to it.
-// It is 0 for clients of other programs, which do not report what they read.
+// unread returns how many versions lie between the last event written to a watcher's client and the last one that the
+// client has read. It returns 0 for a client of another program, which does not report what it reads.
 /** @param {fold.Resource} res @param {fold.Subject} watcher */
 function unread({ subjects }, watcher) {
   const name = nameOf(watcher);
@@ -121,11 +121,11 @@ function showWatcher(scene, res, { id, subject, shown, el }) {
   const name = squeeze(plain, letters) + (own(subject) ? " · you" : "");
   const closed = Boolean(subject.counts.WatcherForced);
   mark(el, "closed", closed);
-  mark(el, "few", Boolean(added?.fields)); // an index finds this watcher
+  mark(el, "few", Boolean(added?.fields)); // its field selector lets few events through
   const [title, called] = [part(el, ".name"), member?.name ?? name];
   say(title, called);
   put(title, "textLength", widthOf(called, nameFont) > room ? room : null); // condensed if too wide
-  // versions that a client lacks are a lag only in a stream: otherwise, one change travels at a time
+  // Outside a stream only one change is under way at a time. A client that has yet to get this one is not late.
   const behind = scene.streaming ? unread(res, subject) : 0;
   mark(el, "late", behind > late);
   const { t = 0, since = t } = scene.closed.get(id) ?? {};

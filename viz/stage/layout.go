@@ -1,6 +1,6 @@
 // Package stage draws the path of an event and the state at the cursor: stations, queues, the ring, the tokens that
-// move between them, and the sentence below. It owns all coordinates (layout.go; tall.go for narrow windows), which its
-// scripts get as [Geometry]; plan.js owns the tokens, and routes.js has the way of each point.
+// move between them, and the sentence below. layout.go has all coordinates (tall.go: for narrow windows), which the
+// scripts get as [Geometry]. plan.js owns the tokens, and routes.js defines the way that a token takes at each point.
 package stage
 
 import (
@@ -24,16 +24,16 @@ const (
 	serverTop, serverBottom = 20.0, 286.0
 	clientTop, clientBottom = 306.0, 546.0
 
-	serverAxis, clientAxis = 162.0, 446.0 // heights of the main rails of the two halves
+	serverAxis, clientAxis = 162.0, 446.0 // y of the main rails of the two halves
 	Top                    = serverTop    // the drawing lies between Top and Bottom
 	Bottom                 = clientBottom
 
-	loopX, wireX, askX = 10.0, 1080.0, 1272.0 // columns of the rails between the halves
+	loopX, wireX, askX = 10.0, 1080.0, 1272.0 // x of the upright rails between the halves
 
 	laneHeight      = 42.0 // the height of a watcher's lane
-	laneAxis        = 26.0 // the height of the rail within a lane
+	laneAxis        = 26.0 // y of the rail within a lane
 	watcherLanes    = 5    // the number of watcher lanes that fit
-	listenerHeight  = 41.0 // the height of a listener's lane, with its handler and workqueue
+	listenerHeight  = 41.0 // the height of a listener's lane, and of its handler's and workqueue's
 	listenerLanes   = 4
 	shelfRows       = 8
 	shelfRowHeight  = 20.0
@@ -44,13 +44,13 @@ const (
 	maxSlots = 32 // a pipe of at most this many slots is drawn slot by slot
 )
 
-// box is the place of a station, with its title, or of another part.
+// box is the rectangle of a station or of another part of the stage. Only a station has a Title.
 type box struct {
 	X, Y, W, H float64
 	Title      string
 }
 
-// boxes has the boxes by station name. "server-reflector" is the API server's own reflector.
+// boxes are the boxes of stations, by name. "server-reflector" is the API server's own reflector.
 var boxes = map[string]box{
 	"http":             {136, 32, 176, 70, "HTTP"},
 	"etcd":             {28, 84, 84, 188, "etcd"},
@@ -83,7 +83,7 @@ var (
 	crowd     = box{888, 70, 370, 34, ""}    // one dot for each client, in the place of the last lane
 )
 
-// FirstResource is on stage until the viewer chooses another resource.
+// FirstResource is the resource on stage until the viewer chooses another one.
 const FirstResource = "pods"
 
 // Title returns the title of a station, or "" if there is no such station.
@@ -94,8 +94,8 @@ func (b box) Right() float64  { return b.X + b.W }
 func (b box) Bottom() float64 { return b.Y + b.H }
 func (b box) CX() float64     { return b.X + b.W/2 }
 
-// grip is a knob's hand on the stage: its place, its sign there, its sign while the knob is turned, and the place of
-// the words for its effect. One press moves the knob by By values. Places in a lane are relative to the lane.
+// grip is a knob's handle on the stage: its place, its sign, its sign while it is pressed (Shut), and the place of the
+// text about its effect (Says). One press turns the knob by By values. Places in a lane are relative to the lane.
 type grip struct {
 	X, Y       float64
 	Sign, Shut string
@@ -104,7 +104,7 @@ type grip struct {
 	Anchor     string
 }
 
-// grips maps each knob that has a hand on the stage to that hand (stories/hands.js).
+// grips are the knobs' handles on the stage, by knob (stories/hands.js). Other knobs have none.
 var grips = map[string]grip{
 	"etcd.restart":  {70, 130, "M-6 4A7 7 0 1 1 0 7M-9 0L-6 5L-2 1", "", 0, [2]float64{70, 252}, "mid"},
 	"ring.capacity": {550, 228, "M-6 -6L6 6M-6 0V-6H0M6 0V6H0", "", -1, [2]float64{568, 268}, "right"},
@@ -117,14 +117,14 @@ var grips = map[string]grip{
 
 const gripSize = 31.0 // units: at least 24 pixels in the smallest window that shows the stage beside the list of knobs
 
-// pipe is the place of a queue and of its numbers.
+// pipe is the place of a queue and of its length; without a NumAnchor, the length is not written.
 type pipe struct {
 	X, Y, W, H float64
 	NumX, NumY float64
 	NumAnchor  string
 }
 
-// pipes has the pipes by queue name. A lane's pipes are relative to the lane.
+// pipes are the places of queues, by name. Those in a lane are relative to the lane.
 var pipes = map[string]pipe{
 	"etcd3-incoming": {144, 154, 58, 16, 173, 186, "middle"},
 	"etcd3-result":   {246, 154, 58, 16, 275, 186, "middle"},
@@ -190,7 +190,7 @@ var spots = map[string][2]float64{
 	"wire.title": {1176, 326}, "wire.proto": {1176, 346}, "wire.n": {1176, 366},
 }
 
-// stops are the places where copies enter, leave or wait, as distances along the lane.
+// stops are the places where tokens enter, leave or wait, as x relative to the lane.
 var stops = map[string]float64{
 	"process": 84, "leaves": 184, "guest": 190, // on a watcher's lane; "guest" is its client
 	"enters": 302, "handed": 284, "taken": 30, "called": 16, // on a listener's lane
@@ -211,7 +211,7 @@ var turns = map[string][2]float64{
 	"tray": {427, 260}, "tray-words": {456, 264}, "wire-texts": {1256, 370},
 }
 
-// Geometry is the part of the layout that the page's script needs.
+// Geometry is the part of the layout that the page's scripts need.
 var Geometry = map[string]any{
 	"width": Width, "height": Height, "anchors": anchors, "pipes": pipes, "boxes": boxes,
 	"ring":   map[string]float64{"x": ringX, "y": ringY, "out": ringOut, "in": ringIn},
@@ -224,7 +224,7 @@ var Geometry = map[string]any{
 	},
 }
 
-// rails are the static tracks between stations. asks are the tracks of requests.
+// rails are the SVG paths of the tracks between stations, asks those of the tracks of requests.
 var (
 	rails = []string{
 		fmt.Sprintf("M112 %v H%v", serverAxis, ringX-ringOut),
@@ -246,7 +246,7 @@ var chevrons = [][3]float64{
 	{loopX, 330, -90}, {loopX, 200, -90}, {640, 10, 180}, {askX, 150, -90}, {125, 102, 120},
 }
 
-// Spot returns the attributes that place an element at a spot with a name, and panics without such a spot.
+// Spot returns the attributes that place an element at the named spot. It panics if there is no such spot.
 func Spot(name string) templ.Attributes {
 	at, known := spots[name]
 	if !known {
@@ -284,7 +284,7 @@ func gateAt(station probe.Station) (x, y, turn float64) {
 	return b.X - 9, serverAxis, 0
 }
 
-// gateTransform places and turns the gate of a station.
+// gateTransform returns the SVG transform that places and turns the gate of a station.
 func gateTransform(station probe.Station) string {
 	x, y, turn := gateAt(station)
 	return fmt.Sprintf("translate(%v %v) rotate(%v)", Num(x), Num(y), turn)
@@ -293,7 +293,7 @@ func gateTransform(station probe.Station) string {
 // rect returns the attributes of the box's rectangle.
 func (b box) rect(radius float64) templ.Attributes { return Rect(b.X, b.Y, b.W, b.H, radius) }
 
-// inside returns a box that is smaller on each side.
+// inside returns the box, smaller by the given units on each of the four sides, without its title.
 func (b box) inside(by float64) box { return box{b.X + by, b.Y + by, b.W - 2*by, b.H - 2*by, ""} }
 
 // titleAt returns the attributes that place a station's title: at the spot NAME.title if it exists, or above the box.
@@ -313,12 +313,12 @@ func rowY(b box, row int) float64 {
 	return y
 }
 
-// wider returns a box that is wider on the left and on the right.
+// wider returns the box, wider by the given units on the left and on the right, without its title.
 func (b box) wider(by float64) box { return box{b.X - by, b.Y, b.W + 2*by, b.H, ""} }
 
 func movedTo(spot string) templ.Attributes { return moved(spots[spot][0], spots[spot][1]) }
 
-// Measures of the hub and of etcd's cylinder, and the top of the legend.
+// Sizes of the hub and of etcd's cylinder, and the y of the legend's top.
 const (
 	hubRadius       = 20.0
 	lidY, lidHeight = 96.0, 12.0 // etcd's cylinder
@@ -355,7 +355,7 @@ func workerWay(i float64) string {
 		serverAxis, serverAxis)
 }
 
-// legendSigns are the tokens in the legend. An open token is a record without an event's type, or a key in a workqueue.
+// legendSigns are the tokens in the legend. The synthetic one is for records without a type, and keys in workqueues.
 var legendSigns = []struct {
 	x                  float64
 	sign, class, means string

@@ -14,7 +14,7 @@ import { near } from "./plan.js";
  * @typedef {import("./paint.js").Box} Box
  * @typedef {import("./paint.js").Painting} Painting
  * @typedef {import("./plan.js").Move} Move
- * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean, hop?: boolean }} Trail a way taken
+ * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean, hop?: boolean }} Trail a taken way
  * @typedef {Move & { done: number, of?: Move }} Next the way to a token's next place
  * @typedef {object} Own
  * @property {unknown} first the viewer's change on its way
@@ -55,7 +55,7 @@ export class Motion {
     this.nexts = []; // the dotted ways
     /** @type {Said | null} */
     this.caption = null; // the sentence on stage
-    this.painted = false; // whether the previous frame drew anything
+    this.painted = false; // whether anything moved in the previous frame
     this.stale = true;
     this.drawnAt = 0;
     this.clock = 0; // the time of the previous frame
@@ -87,7 +87,8 @@ export class Motion {
     this.stale = true;
   }
 
-  // records draws, of swept records, anomalies, followed ones and, by hops, the viewer's. res is the state after them.
+  // records draws some of the records that were folded at once: trails for anomalies and followed objects, and all hops
+  // of the viewer's changes. res is the state after the records.
   /** @param {probe.Record[]} list @param {number} now @param {Pick<State, "own" | "stream">} state
    *  @param {fold.Resource} [res] */
   records(list, now, { own, stream }, res) {
@@ -126,11 +127,11 @@ export class Motion {
   /** @param {number} now */
   flying(now) { return this.planner.moves.map((m) => ({ ...m, now: along(m.legs, this.done(m, now)) })); }
 
-  // named returns the planned changes that wait in queues, placed where the pipes draw them.
+  // named returns the known copies that wait in queues, at the places where the pipes draw them.
   named() {
     const waiting = [...this.planner.tokens.values()].filter((t) => t.queue);
     return waiting.length === 0 ? [] : heldIn(this.scene).flatMap((held) => {
-      if (held.again) return []; // the next token has the name
+      if (held.again) return []; // the next token shows the name
       const is = (/** @type {Move} */ t) => t.queue === held.in && t.key === held.key && t.rv === held.rv;
       const t = waiting.find((each) => is(each) && (!held.owner || held.owner === each.owner));
       return t ? [{ ...t, ...held, label: t.label }] : [];
@@ -182,13 +183,13 @@ export class Motion {
     const waiting = stream ? [] : this.named();
     const moved = this.flying(now);
     const bare = this.barely(moved, [...moved, ...planner.standing, ...waiting]);
-    // While time is stopped, the viewer reads: no name covers a word or a token, and no name in a pill covers a queue.
+    // While time is stopped, the viewer reads: no name covers a text or a token, and no name in a pill covers a queue.
     const taken = stood && !stream ? [...scene.words(() => true).map((box) => ({ box, well: false })),
       ...scene.wells().map((box) => ({ box, well: true }))] : [];
     const reads = taken.length > 0;
     const free = (/** @type {Box} */ box, wells = true) => !taken.some((each) =>
       (wells || !each.well) && meet(box, each.box));
-    // passed reports whether the copy for the client on stage has left the dispatcher.
+    // passed reports whether a copy is still at the dispatcher after the one for the client on stage has left.
     const passed = (/** @type {Move} */ m) => m.in === "dispatch" && [...planner.moves, ...planner.tokens.values()]
       .some((t) => t.change === m.change && scene.serving.has(t.owner));
     const lay = (/** @type {Move} */ m, /** @type {Spot} */ at) => {

@@ -96,7 +96,7 @@ export class Brush {
     ctx.fillText(text, x, middle);
   }
 
-  // settle finds a place near a way where a sentence covers least of the way, tokens (stand), texts and queues (taken).
+  // settle finds the place near a way where a sentence covers the least of the way, tokens (stand), and texts (taken).
   /** @param {string} words @param {Spot[]} way @param {Spot[]} stand @param {Box[]} taken @returns {Caption} */
   settle(words, way, stand, taken) {
     const { view } = this.scene;
@@ -123,7 +123,7 @@ export class Brush {
     return best;
   }
 
-  // speech paints a sentence at its place, with a line to its token while the token moves.
+  // speech returns the painting of a sentence at its place, with a line to the token (at) while the token moves.
   /** @param {Caption} caption @param {Spot} [at] @returns {Painting} */
   speech({ lines, box }, at) {
     const { ctx, colours } = this;
@@ -148,7 +148,7 @@ export class Brush {
     } };
   }
 
-  // stand paints a token as at rest: its name is inside if free reports room, or else beside it, or else left out.
+  // stand returns the paintings of a token at rest: its name is inside if free reports room, else beside it, else none.
   /** @param {Token} token @param {Spot} at @param {Free} free */
   stand(token, [x, y], free) {
     const whole = this.pill(token, [x, y]);
@@ -163,7 +163,7 @@ export class Brush {
     return name ? [bare, name] : [bare];
   }
 
-  // beside paints a token's name to the left or the right of the token. It returns null if there is no room.
+  // beside returns the painting of a name to the left or the right of its token, or null if there is no room.
   /**
    * @param {{ label: string, x: number, y: number, left: boolean }} token @param {Free} [free]
    * @returns {Painting | null}
@@ -181,7 +181,7 @@ export class Brush {
 }
 
 /** @param {string} shape */
-const roomOf = (shape) => (shape ? 22 : 11); // units for the sign
+const roomOf = (shape) => (shape ? 22 : 11); // units from the pill's left end to its name
 
 const row = 18; // units; the line height of a sentence
 

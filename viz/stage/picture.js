@@ -11,7 +11,7 @@ import { heldIn } from "./pipe.js";
  * @property {page.Motion} motion
  * @property {page.Planner} planner
  * @property {page.Player} player
- * @property {() => probe.Waiting[]} waiting goroutines at the gate
+ * @property {() => probe.Waiting[]} waiting the goroutines that are held
  * @typedef {{ key: string, rv: string }} Token
  * @typedef {Token & { owner: string, in: string, x: number, y: number, alpha: number }} Drawn in: its queue or
  *   station, "" while it moves
@@ -33,7 +33,7 @@ import { heldIn } from "./pipe.js";
  * @property {(Token & { owner: string, point: string, in: string })[]} ahead the next places of tokens
  * @property {Drawn[]} drawn
  * @property {number} pile the number of changes that begin after the cursor
- * @property {number} level 0, or 3: a stream
+ * @property {number} level 3 for a stream, otherwise 0
  * @property {{ start: number, end: number, capacity: number }} ring
  * @property {(Token & { at: string, station: string, goroutine: string })[]} held
  * @property {{ n: number, full: number, closed: number, waiting: number }} crowd

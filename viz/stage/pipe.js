@@ -19,13 +19,13 @@ import { shapeOf, shortKey, byTurn } from "./tokens.js";
  * @property {number} y
  * @property {boolean} left
  * @property {string} [type]
- * @property {boolean} again the next token has its name
+ * @property {boolean} again whether the next token shows the name instead
  */
 
-const cellWidth = 24; // units of a cell with a name
-const readable = 12; // the minimum units of such a cell
+const cellWidth = 24; // the maximum width of a cell with a name, in units
+const readable = 12; // the minimum width, in units, at which names are shown
 const rowFont = `15px ${sans}`; // a shelf's rows at the presenter's size
-const digit = 9.6; // units of the widest digit
+const digit = 9.6; // the width of the widest digit, in units
 const unknown = { type: "", key: "", rv: "0" };
 
 // heldIn returns the tokens that the pipes draw, with their queues and their places on the stage.
@@ -89,7 +89,7 @@ function showRow(scene, row, { object, rest, box }) {
   say(part(row, ".rv"), rv !== "0" ? rv : "");
 }
 
-// call writes a name or, for a version that a story has named, the pod's name with its turn in small type.
+// call writes a name or, for a version that a story has named, the pod's name and, in small type, the version's number.
 /** @param {Element} el @param {string} name @param {string} [version] */
 function call(el, name, version) {
   if (version === undefined) return say(el, name);
@@ -106,7 +106,7 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe shows a queue's length and, if drawn, tokens, oldest at the exit. expected is an unused queue's capacity.
+// showPipe shows a queue's length and, if drawn, tokens, oldest at the exit. expected is the capacity before a record.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]
@@ -144,7 +144,7 @@ function fillPipe(scene, el, { len, cap, tokens: known }) {
   const { names } = scene.story ?? {};
   const n = slots ? Math.min(len, slots) : drawnOf(g, len);
   const step = stepOf(g, len, slots);
-  // only the number is known of tokens from before a gap in the log, and of all but the newest 32
+  // For tokens from before a gap in the log, and for all but the newest 32, only the number is known.
   const tokens = [...Array.from({ length: Math.max(0, n - known.length) }, () => unknown), ...known.slice(-n || n)];
   el.tokens = tokens.map((token, i) => ({ ...token, at: cellOf(g, i, leftward.has(name), step) }));
   showHeld(scene, el, Math.min(g.H - 1, step * 1.25), Math.min(g.H - 1, Math.max(8, step * 1.25)));
@@ -163,7 +163,7 @@ function showSlots(el, g, n) {
   )));
 }
 
-// showNames writes a story's names for the versions into a queue's cells. Rows of older names are above the pipe.
+// showNames writes a story's names for versions into a queue's cells. If they wrap, the older names are above the pipe.
 /** @param {HTMLElement} el @param {stage.Pipe} g @param {string[]} names @param {boolean} wraps */
 function showNames(el, g, names, wraps) {
   const cells = pool(part(el, ".names"), names.length, () => (

@@ -14,13 +14,13 @@ import { agentOf, opened } from "../log/fold.js";
  * @typedef {object} Scene
  * @property {Pick<stage.Geometry, "lane" | "listen" | "boxes" | "clientAxis" | "laneAxis">} geometry
  * @property {StoryView | null} story
- * @property {string} [front] the watcher that has to be seen
+ * @property {string} [front] the id of a watcher that must be drawn
  * @property {string} informer
  * @property {Map<string, { subject: fold.Subject }>} closed the watchers that were evicted lately
  */
 
 /** @type {WeakMap<object, string>} */
-const names = new WeakMap(); // names by WireOpened's texts, cached because each frame needs that of every watcher
+const names = new WeakMap(); // names by WireOpened's texts, cached because each frame needs the name of every watcher
 
 /** @param {fold.Subject} subject */
 export function nameOf({ texts: { WireOpened: said } }) {
@@ -35,7 +35,7 @@ export function nameOf({ texts: { WireOpened: said } }) {
 export const own = (subject) => ours.test(nameOf(subject));
 const ours = /^(kubectl|page-)/;
 
-export const programs = /\/leases(\/|$)|\/status$/; // paths to which only programs write, and often
+export const programs = /\/leases(\/|$)|\/status$/; // paths to which programs write often, and viewers do not
 
 /** @param {fold.Subject | undefined} subject */
 export const reflects = (subject) => Object.keys(subject?.counts ?? {}).some((each) => /^Reflector/.test(each));
@@ -86,8 +86,8 @@ export function placesOf(scene, res) {
   };
 }
 
-// placed gives each entry a lane: the one that the entry names, or the next. The first watcher is the lowest, where the
-// wire goes down. If high > 0, the group has that many rows, centred on the client half's rail.
+// placed gives each entry the lane that it names, or else the one of its index. The lowest lane is the first watcher's,
+// where the wire goes down. If high > 0, the group has that many rows, centred on the client half's rail.
 /**
  * @param {Scene} scene @param {probe.Station} station @param {Entry[]} list
  * @param {{ height: number, room: number }} size @param {number} [high] @returns {Group}

@@ -1,5 +1,5 @@
-// The plan turns records into hops, each of a few records of one change. A token's record is folded when the token
-// arrives or, if the record is a departure, when the token sets out.
+// The planner turns records into hops: a hop shows a few records of one change. A token's record is folded when the
+// token arrives or, if the record is a departure, when the token sets out.
 
 import { objectKey } from "../log/fold.js";
 import { keep } from "../log/tape.js";
@@ -16,7 +16,7 @@ import { brief, shapeOf, shortKey } from "./tokens.js";
  * @typedef {object} Scenery
  * @property {stage.Geometry} geometry
  * @property {boolean} [stale] whether it has to be drawn again
- * @property {boolean} plain the first view: only one of several copies is drawn
+ * @property {boolean} plain whether this is the first view, which draws only one of several copies
  * @property {string} resource the resource on stage
  * @property {{ capacity: number, start: number, newest?: string, cells?: { rv: string, pos: number }[] }} ring
  * @property {import("./places.js").Places} places
@@ -47,9 +47,9 @@ import { brief, shapeOf, shortKey } from "./tokens.js";
  * @property {number} order
  * @property {number} x
  * @property {number} y
- * @property {Spot} at the end on the wide stage
+ * @property {Spot} at its end, on the wide stage
  * @property {string} queue the queue at the end, "" at a station
- * @property {string} in the queue or the station
+ * @property {string} in the queue or the station at the end
  * @property {boolean} ends
  * @property {string} [takes]
  * @property {string} colour
@@ -62,20 +62,20 @@ import { brief, shapeOf, shortKey } from "./tokens.js";
  * @typedef {object} Plan
  * @property {Move[]} moves
  * @property {string[]} ends copies that leave the stage
- * @property {number} seq of its last record
+ * @property {number} seq the seq of its last record
  * @property {number} length
- * @property {number} ms at reading pace
+ * @property {number} ms its duration at reading pace
  * @property {number} t0 the start; launch sets it
  * @property {number} t1
  * @typedef {{ moves: Map<string, Move>, ends: string[], slow: boolean, r: probe.Record, res?: fold.Resource }} Making
  */
 
 const pace = 2.4; // units a millisecond, at reading pace
-const shortest = 58; // ms of one hop
+const shortest = 58; // the minimum ms of a hop with a length
 const longest = 330;
 const slow = 800; // ms of a hop that the viewer must not overlook, such as a closed watcher or a refused request
 const kept = 48; // the maximum number of copies at rest
-const remembered = 400; // the maximum number of departed copies that a late record cannot bring back
+const remembered = 400; // the maximum number of remembered departed copies, which a late record must not bring back
 /** @type {{ [type: string]: string }} */
 const unnamed = { BOOKMARK: "bookmark", ERROR: "error" }; // events that are not about an object
 
@@ -94,11 +94,11 @@ export class Planner {
     this.here = here;
     this.matches = matches;
     this.router = new Router(scene, this, writes);
-    this.orders = new Map([...infos.keys()].map((name, i) => [name, i])); // each point's place on the path
+    this.orders = new Map([...infos.keys()].map((name, i) => [name, i])); // each point's index on the path
     /** @type {Map<string, Move>} */
-    this.tokens = new Map(); // the place of each copy of a change
+    this.tokens = new Map(); // the copies at rest, each with the move that brought it there
     /** @type {Map<string, number>} */
-    this.gone = new Map(); // the point of the path that a departed copy had reached, by copy
+    this.gone = new Map(); // by departed copy: the index on the path that it had reached
     /** @type {Plan | null} */
     this.air = null; // the running plan
     /** @type {Making | null} */
@@ -118,7 +118,7 @@ export class Planner {
   go(copy, path, look = {}) {
     if (!this.making) return;
     const { r, moves } = this.making;
-    if (this.scene.plain && !r.key) return; // a bookmark
+    if (this.scene.plain && !r.key) return; // the first view has no bookmarks
     const order = this.orders.get(look.as ?? r.point) ?? 0;
     const before = moves.get(copy) ?? this.tokens.get(copy);
     if (r.key && !look.fresh && order < (before?.order ?? this.gone.get(copy) ?? 0)) return;
@@ -162,7 +162,7 @@ export class Planner {
 
   // ---- hops
 
-  // plan returns the ways of records, oldest first, as one hop. The state res places tokens in queues.
+  // plan returns the ways of records, oldest first, as one hop. res is the state for the tokens' places in queues.
   /** @param {probe.Record[]} list @param {fold.Resource} [res] @returns {Plan} */
   plan(list, res) {
     const ours = list.filter(this.here);
@@ -266,7 +266,7 @@ export class Planner {
     }));
   }
 
-  // ahead returns the way of each given token (from) to its next place, as the coming records describe it.
+  // ahead returns the ways of tokens (from) to their next places, as list's records describe, and deletes these tokens.
   /** @param {probe.Record[]} list @param {fold.Resource | undefined} res @param {Map<string, Move>} from */
   ahead(list, res, from) {
     const ways = [];

@@ -1,4 +1,4 @@
-// The ring: the watchCache's history, with its two hands and the range that it serves.
+// The ring: the watchCache's event history. Two hands point to its start and its end; the events between are served.
 
 import { mark, part, pool, put, say, svg } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";
@@ -11,8 +11,8 @@ import { shapeOf } from "./tokens.js";
 const fresh = 75e9; // ns of history that the ring tries to keep
 const drawn = 128; // the maximum number of cells; in a larger ring a cell covers several slots
 const fewest = 8; // up to this many cells, the versions are larger
-const deep = 38; // units along the radius for a version
-const level = 12; // up to this many cells, the versions are level; above, they run along the radius
+const deep = 38; // the maximum width of a version, in units
+const level = 12; // up to this many cells, the versions are horizontal; with more, they run along the radius
 
 /** @param {Scene} scene @param {fold.Resource} res @param {number} now */
 export function showRing(scene, res, now) {
@@ -110,7 +110,7 @@ function place(el, [x, y], turned = 0) {
   put(el, "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})${turn}`);
 }
 
-// holds reports whether any of the slots [from, to) is between the hands.
+// holds reports whether any of the slots [from, to) is in use, that is, between ring.start and ring.end.
 /** @param {fold.Ring} ring @param {number} from @param {number} to */
 function holds(ring, from, to) {
   const n = ring.end - ring.start;

@@ -17,8 +17,8 @@ import { brief, shortKey } from "./tokens.js";
  * @typedef {(s: Router, r: probe.Record) => void} Step
  */
 
-// A copy's name has the change's version, its object and a branch: "" for the original, a subject, "informer" for the
-// informer on stage, or "more" for all watchers without a lane. A key in a workqueue has no version.
+// copy returns a copy's name: the change's version, its object and a branch, which is "" for the original, a subject,
+// "informer" for the informer on stage, or "more" for all watchers without a lane. A workqueue's key has no version.
 /** @param {probe.Record} r @param {string} [branch] */
 const copy = (r, branch = "") => `${r.rv ?? ""}|${objectKey(r.key ?? "")}|${branch}`;
 /** @param {probe.Record} r */
@@ -55,7 +55,7 @@ export class Router {
     this.turns = scene.geometry.turns;
   }
 
-  // go adds the drawn part of a copy's way.
+  // go adds a copy's way to the plan, without the points that are not drawn.
   /** @param {string} copy @param {Maybe[]} path @param {Look} [look] */
   go(copy, path, look) {
     this.plan.go(copy, path.filter((point) => point !== null && point !== undefined && point !== false), look);
@@ -119,7 +119,7 @@ export class Router {
   drawn(r) { return r.subject === this.scene.informer; } // only one of several informers is drawn
   /** @param {probe.Record} r */
   stored(r) { return Boolean(r.key) && this.drawn(r); }
-  get served() { return [...this.scene.serving][0] ?? ""; } // the watcher of the informer on stage
+  get served() { return [...this.scene.serving][0] ?? ""; } // the first watcher of the informer on stage
 
   // rim returns the way along the ring between two points, in the shorter direction.
   /** @param {Spot} from @param {Spot} to @returns {Point[]} */
@@ -144,7 +144,7 @@ export class Router {
     return this.scene.tall ? [x + 31, y + 6 - out] : [x - out, y];
   }
 
-  // begets reports whether a client with a lane starts a change of another resource with this request.
+  // begets reports whether to draw a write to another resource: only if its client has a lane.
   /** @param {string} agent @param {string} path */
   begets(agent, path) {
     const { lanes } = this.scene.places.watchers;
@@ -187,7 +187,7 @@ export class Router {
     this.go(`gone|${r.seq}`, [from, [...this.turns.tray, "straight"]], { ...alarm, label: "410" });
   }
 
-  // handed returns the way of a notification to its listener, and the copy from which it is made.
+  // handed returns the way of a notification to its listener, and a look with the copy that the notification replaces.
   /** @param {probe.Record} r @returns {[way: Maybe[], look?: Look]} */
   handed(r) {
     const to = this.spot("listeners", r, this.g.stops.handed);
@@ -241,7 +241,7 @@ export const routes = {
     if (laterRV(r.rv ?? "0", s.scene.ring.newest ?? "0")) s.go(copy(r), s.toEtcd, { takes });
     else if (takes) s.plan.end(takes);
   },
-  // A write that names an old version is refused at etcd's door. The request waits outside for its answer.
+  // A write with an old version is refused: its token moves back and forth before etcd, and waits for the response.
   WriteRefused(s, r) {
     const { a, turns: t } = s;
     const asked = s.asked(r)?.copy ?? `ask|${r.seq}`;

@@ -1,4 +1,4 @@
-// The scene draws the folded state, again after each change. motion.js draws the tokens that move between two states.
+// The scene draws the folded state, and redraws it after each change. motion.js draws the tokens that move in between.
 
 import { $, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";
@@ -36,7 +36,7 @@ export class Scene {
     this.stations = new Map(parts(root, "[data-station]").map((el) => [el.id || el.dataset.station || "", el]));
     this.queues = new Map(parts(root, "[data-queue]").map((el) => [el.dataset.queue ?? "", el]));
     this.beside = parts(root, "text").filter((el) => !el.closest(".station"));
-    this.inTurn = false; // set by -dispatch=sequential, which has no passes
+    this.inTurn = false; // set by -dispatch=sequential, which does not dispatch in two passes
     this.grouped = false; // set by -fifo=delta
     /** @type {{ [kind in Kind]: Map<string, Element> }} */
     this.lanes = { watchers: new Map(), listeners: new Map(), handlers: new Map(), workqueues: new Map() };
@@ -57,16 +57,16 @@ export class Scene {
     this.ring = { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] };
     this.stale = false;
     this.named = ""; // the change that the sentence names
-    this.streaming = false; // whether more happens than can travel one by one
+    this.streaming = false; // whether changes come too fast to be drawn one by one
     /** @type {{ state: fold.State | null, resource: string }} */
     this.newest = { state: null, resource: "" };
     /** @type {import("./places.js").Places | null} */
     this.placed = null; // the lanes; null until places computes them
     /** @type {{ view: string, boxes: Map<string, Box[]> } | null} */
-    this.read = null; // the boxes of texts in this view, by station; null until words measures
+    this.read = null; // the boxes of texts in this view, by station; null until words measures them
     this.layouts = layouts(geometry);
     this.layout = this.layouts.wide;
-    this.plain = false; // the first view
+    this.plain = false; // whether this is the first view
     this.detail = "boxes"; // the level of detail after the first view: "boxes" or "all"
     /** @type {Set<string>} */
     this.opened = new Set(); // stations that the viewer has opened
@@ -86,7 +86,7 @@ export class Scene {
   // lay chooses the layout and reports whether it has changed.
   lay() {
     this.plain = Boolean(document.documentElement.dataset.first);
-    const small = document.body.matches(".figure, .embed"); // a frame shows the whole wide stage
+    const small = document.body.matches(".figure, .embed"); // a page in a frame always shows the wide stage
     const was = this.layout.tall;
     this.layout = this.layouts[this.asked.matches && !small ? "tall" : "wide"];
     $("#stage").classList.toggle("tall", this.layout.tall);
@@ -180,7 +180,7 @@ export class Scene {
   /** @param {string} name */
   whole(name) { return this.detail === "all" || (shut.boxes.has(name) && !this.shuts(name)); }
 
-  // words returns the boxes of visible texts. It measures only texts of stations that are near.
+  // words returns the boxes of visible texts. It measures a station's texts only if near accepts the station's box.
   /** @param {(box: Box) => boolean} near */
   words(near) {
     const view = Object.values(this.view).join();
@@ -216,7 +216,7 @@ function boxesOf({ root, view }, elements) {
 /** @param {fold.Resource} res */
 const hasEnded = (res) => res.stations.incoming?.last.point === "CacherStopped";
 /** @param {fold.Resource} res */
-const ended = (res) => hasEnded(res) && !youngest(res, "watchchan"); // nor has a new one opened a watch of etcd
+const ended = (res) => hasEnded(res) && !youngest(res, "watchchan"); // no new Cacher has opened its watch of etcd
 
 /** @param {Scene} scene @param {fold.Resource} res @param {fold.State} whole */
 function showServer(scene, res, whole) {
@@ -261,7 +261,7 @@ function showRequests(scene, res, { resources: { "": general, ...rest } }) {
 function showVisitor({ root, story, places: { watchers } }, agent) {
   const el = part(root, ".visitor");
   const lane = [...watchers.lanes.values()].some(({ subject, index }) =>
-    nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // evicted
+    nameOf(subject) === agent || (index === 0 && subject.counts.WatcherForced)); // the first client was evicted
   const name = part(el, ".name");
   if (agent && !lane) {
     const yours = /^(kubectl|browser)$/.test(agent);
@@ -311,11 +311,11 @@ function showDispatch(scene, res, watchers) {
   mark(scene.station("dispatch"), "blocked", blocked);
   const full = `${vars.blocked} full`;
   const youngestSeq = youngest(res, "watcher")?.opened ?? 0;
-  const same = !(last && youngestSeq > last.seq); // no watcher was added since dispatch picked its watchers
+  const same = !(last && youngestSeq > last.seq); // no watcher has been added since dispatch picked its watchers
   const to = !scene.story ? `to ${n}` : (n ?? 0) <= watchers && same ? `to ${n} of ${watchers}` : "";
   const [sent, waits] = scene.inTurn ? [`in turn: to ${n}`, `waits, ${full}`] : [to, `pass 2: ${full}`];
   scene.text("dispatch.to", n === undefined ? "" : blocked ? waits : n === 0 ? "to no watcher" : sent);
-  // The rest of the budget follows from the time, because waiting uses the budget up.
+  // While dispatch waits, no record has the rest of the budget, so it is computed from the time.
   const budget = blocked ? Math.max(0, (vars.budget ?? 0) - (scene.now - last.t) / 1e6) : 100;
   scene.text("dispatch.budget", blocked ? `${Math.round(budget)} ms left` : "up to 100 ms");
   put(part(scene.root, "#battery"), "width", Math.round(1.28 * Math.min(100, budget)));
@@ -340,14 +340,14 @@ function informerOf(scene, res) {
 function showClient(scene, res) {
   const reflector = res.subjects[scene.informer];
   const opens = Object.values(res.subjects).some((s) => s.kind === "watcher" && serves(scene, s)
-    && reflector && s.opened > reflector.last.seq); // the reflector's watch is open, but its answer has not arrived
+    && reflector && s.opened > reflector.last.seq); // the watch is open, but its response has not arrived
   scene.text("reflector.state", opens ? "starting" : reflector ? stateOf(reflector) : "–");
   scene.text("reflector.rv", reflector && reflector.rv !== "0" ? reflector.rv : "–");
   const whose = scene.informer.replace(/^informer-?/, "") || (scene.story ? "the informer" : "");
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   showFIFO(scene, reflector);
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
-  // a reflector and its queue, without an informer
+  // in a story, a reflector and its queue without an informer
   const alone = scene.story && reflector && !Object.values(res.subjects)
     .some((s) => s.kind === "listener" && hangsOn(scene, s));
   if (alone) scene.text("indexer.n", "none");

@@ -365,7 +365,7 @@ func Scenery() templ.Component {
 	})
 }
 
-// guestGlyph draws another client: its name, and the last version that it has received.
+// guestGlyph draws the box of a client other than yours: its name, and the last version sent to it.
 func guestGlyph(b box) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -432,7 +432,7 @@ func guestGlyph(b box) templ.Component {
 	})
 }
 
-// legend explains the signs of the stage, in one line between the halves.
+// legend explains the tokens on the stage, in one line between the halves.
 func legend() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -47,7 +47,7 @@ export class SentenceBar {
   /** @param {probe.Record[]} list */
   applied(list) { this.alarm ??= list.find((r) => this.stage.here(r) && this.alarms(r)) ?? null; }
 
-  // newest returns the newest record of the moving change or, while nothing moves, of all.
+  // newest returns the newest record of the moving change or, while nothing moves, of any change on stage.
   newest() {
     const { planner, player: { tape, cursor }, here } = this.stage;
     const change = planner.moves.at(-1)?.change;
@@ -55,7 +55,7 @@ export class SentenceBar {
       .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw turns to the sentence beside the token, to another moving change or, after time to read, to any other record.
+  // draw shows the record of the caption or of another moving change or, after time to read, any other record.
   /** @param {number} now */
   draw(now) {
     this.speak(now);
@@ -145,7 +145,7 @@ export class SentenceBar {
   shown() {
     const { bar, told, stage: { player, says } } = this;
     put(bar, "data-seq", player.cursor);
-    // the story may not have named the record's client earlier
+    // the story may have named the record's client only now
     if (told && player.mode === "frozen") say(part(bar, ".words"), says(told));
   }
 }

@@ -1,5 +1,5 @@
-// StoryView: a story's additions to the stage: its clients (the cast) in its order and with its names, each with a flag
-// for the last event sent. A pin at the ring marks the version that a client has reached.
+// StoryView draws what a story adds to the stage: its clients (the cast) in its order and with its names, each with a
+// flag for the last event sent. A pin at the ring marks the version that a client has reached.
 
 import { widthOf } from "../dom/canvas.js";
 import { $, mark, part, pool, put, say } from "../dom/dom.js";
@@ -24,7 +24,7 @@ import { callOwn, shapeOf, shortKey } from "./tokens.js";
  * @property {string} [type]
  * @property {string} more
  * @property {string} [other] the other server, where the client watched first
- * @property {string} [first] the version at which the client came from there
+ * @property {string} [first] the version that the client had when it came from there
  * @typedef {object} Stream a client's stream, or a watcher without a connection
  * @property {string} id the watcher's, or a refused request's
  * @property {NonNullable<Texts>} texts the request's texts
@@ -80,15 +80,15 @@ class Heard {
     this.ended = false; // whether a server has ended
     this.syncs = 0; // the number of resyncs
     /** @type {Map<string, string[]>} */
-    this.held = new Map(); // by reflector: the pods that it has received; "" comes first if they are a list's
+    this.held = new Map(); // by reflector: the pods that it has received, after a "" if it listed them
     /** @type {Map<number | undefined, string>} */
-    this.agents = new Map(); // by a request's record: its client
+    this.agents = new Map(); // each request's client, by the seq of the request's record
     /** @type {{ by: string, kind: string, rv: string }[]} */
-    this.writes = []; // the writes of the story's objects
+    this.writes = []; // the writes to the story's objects
   }
 }
 
-// StoryView is a story's additions up to the current beat, which begins at from.
+// StoryView is a story's additions up to the current beat, which begins at the record from.
 export class StoryView {
   /** @param {Scene} scene @param {Story} story @param {probe.Record[]} records @param {number} from */
   constructor(scene, story, records, from) {
@@ -113,7 +113,7 @@ export class StoryView {
     callOwn(`${story.id}-`);
   }
 
-  // namesIn names the versions of the story's pods.
+  // namesIn returns names for the versions of the story's pods: "b", then "b1", "b2"; pod a's may be in story.versions.
   /** @param {probe.Record[]} records */
   namesIn(records) {
     /** @type {Map<string, string>} */
@@ -179,7 +179,7 @@ export class StoryView {
     say(part(again, "text"), `${this.now.syncs} × from its copy`);
   }
 
-  // drawPanes compares clients, queues or kinds, a row each, in the place of stations that these stories do not light.
+  // drawPanes compares clients, queues or kinds, one in a row, in the place of stations that these stories do not use.
   drawPanes() {
     const { scene: { root }, panes } = this;
     mark(root, "paned", panes.length > 0);
@@ -223,7 +223,7 @@ export class StoryView {
 /** @type {{ [point in probe.PointName]?: Hear }} */
 const hears = {
   WatcherAdded: opens, WireOpened: opens, WatcherRemoved: ends, FrameWritten: says,
-  ResultSent: (t, r, stream) => { // a watcher without a connection has the events in its channel result
+  ResultSent: (t, r, stream) => { // without a connection there are no frames, only events in the channel result
     if (!stream?.wire) says(t, r, stream);
   },
   WatcherForced(t, r, stream) {
@@ -345,7 +345,7 @@ function streamOf(id, texts, rv = "0") {
   return { id, texts, began: version ?? rv, resumes: Number(version) > 0, wire, who };
 }
 
-// panesOf returns the rows of a story that compares two queues, two ways to the first state, or the kinds of a chain.
+// panesOf returns the rows of a story that compares two queues, list with watch-list, or the writes to several kinds.
 /** @param {StoryView} t @param {fold.Resource} res @returns {Pane[]} */
 function panesOf({ now: { popped, held, writes }, names, members }, res) {
   if (writes.length > 0) return [...new Set(writes.map(({ kind }) => kind))].map((name) => ({
@@ -354,7 +354,7 @@ function panesOf({ now: { popped, held, writes }, names, members }, res) {
   }));
   const ways = members.map(({ name, client = "" }) => ({ name, pods: held.get(client) ?? [] }));
   if (ways.some(({ pods }) => pods[0] === "")) return ways.map(({ name, pods }) => {
-    const all = pods[0] === ""; // a list
+    const all = pods[0] === ""; // whether they came in a list
     const chips = (all ? [...names.values()] : pods)
       .map((text, at, { length }) => ({ text, look: all || at === length - 1 ? "held" : "out", at }));
     return { name: `${name}: holds ${all ? `${chips.length} pods at once` : "one pod at a time"}`, chips };
@@ -363,7 +363,7 @@ function panesOf({ now: { popped, held, writes }, names, members }, res) {
     const id = `informer-${name.slice(0, -4).toLowerCase()}`;
     const tokens = res.subjects[id]?.queues.fifo?.tokens;
     const waits = tokens?.map(({ rv }) => names.get(rv) ?? "").filter((each) => /\d$/.test(each)) ?? [];
-    if (name === "DeltaFIFO") waits.sort((a, b) => a.charCodeAt(0) - b.charCodeAt(0)); // an entry for each pod
+    if (name === "DeltaFIFO") waits.sort((a, b) => a.charCodeAt(0) - b.charCodeAt(0)); // it has one entry for each pod
     const out = popped.get(id) ?? [];
     const chips = [...out, ...waits]
       .map((text, at) => ({ text, at, look: `${at < out.length ? "out" : "held"} of-${text[0]}` }));
@@ -384,7 +384,7 @@ function seenOf(t, { name, is, nth = 0, pin, other }, res) {
   const ids = [who.replace(/^listwatch-/, ""), name, `informer-${name}`];
   const client = ids.find((id) => reflects(res.subjects[id]));
   const reflector = client === undefined ? undefined : res.subjects[client];
-  // A resumed watch names the version that its client has. It alone counts, because events sent before it may be lost.
+  // A resumed watch begins at its client's version. Only it counts, because events sent before it may have been lost.
   const tells = now?.resumes ? [now] : mine;
   const rv = [
     reflector?.rv, now ? "0" : listed,
@@ -410,7 +410,7 @@ function isSent(now, reflector, how) {
   return Boolean(behind || !now.wire || how);
 }
 
-// wordOf returns a word for the state of a client's newest stream. A client without one may watch the server other.
+// wordOf returns words for the state of a client's newest stream. A client without one may watch the other server.
 /**
  * @param {StoryView} t @param {Stream | undefined} now @param {boolean} open @param {string} how
  * @param {"" | { name: string, reflector: fold.Subject | undefined } | undefined} other
@@ -434,7 +434,7 @@ function wordOf({ now: { intervals } }, now, open, how, other) {
 function drawFlag(el, { name, word, type, more }) {
   const [, title, knows, , shape, says] = el.children;
   say(title, name);
-  const left = 142 - widthOf(word, nameFont); // units beside the word
+  const left = 142 - widthOf(word, nameFont); // the width for the name, in units
   put(title, "textLength", widthOf(name, nameFont) > left ? left : null);
   put(shape, "href", `#token-${shapeOf(type)}`);
   put(shape, "visibility", type === word ? "inherit" : "hidden");

@@ -17,7 +17,7 @@ const once = /** @type {probe.PointName[]} */ (["TxnCommitted", "Etcd3IncomingSe
   "StoreUpdate", "IncomingSent", "IncomingReceived"]);
 const each = /** @type {probe.PointName[]} */ (["InputSent", "ResultSent", "FrameWritten", "FrameDecoded",
   "ReflectorReceived", "FIFOAdded", "IndexerUpdated", "AddReceived"]);
-// some is a record of any change, with a version that etcd has yet to reach, and numbers for which every way is drawn.
+// some is a record of any change: no version in etcd is higher, and for its args every route draws a way.
 const some = { seq: 0, t: 0, key: "some/change", rv: "9".repeat(20), args: [Infinity, 1, 1] };
 
 export class Flow {
@@ -50,7 +50,7 @@ export class Flow {
     looks.push({ at: now, counts });
   }
 
-  // sums returns each way, and its count in the last second.
+  // sums returns each way with the number of tokens on it in the last second, by name.
   /** @param {number} now */
   sums(now) {
     /** @type {Map<string, { n: number, way: Move }>} */
@@ -61,7 +61,7 @@ export class Flow {
       const passed = n - (first.counts.get(id)?.n ?? 0);
       const [way] = passed > 0 ? this.planner.plan([{ ...some, point, subject }]).moves : [];
       const name = `${point} ${way?.x} ${way?.y}`; // all watchers without a lane share one way
-      if (point === "TxnCommitted") way?.legs.shift(); // the way begins at the server's door
+      if (point === "TxnCommitted") way?.legs.shift(); // leaves out the leg inside the HTTP station
       if (way?.legs.length) all.set(name, { n: (all.get(name)?.n ?? 0) + passed, way });
     }
     return all;

@@ -9,9 +9,9 @@ import (
 	"listwatch/internal/observe/hold"
 )
 
-// The tall stage is for a narrow window: the stations are stacked row by row, and the path winds downwards. Stations
-// move, but are drawn as on the wide stage; only the ways between them differ. A token's place is still a point of the
-// wide stage, which ground.js moves with the nearest station, or to its place in tallTurns.
+// tallWidth and tallHeight are the size of the tall stage, for narrow windows. Its stations are in rows, and the path
+// winds downwards. The stations are drawn as on the wide stage; only the ways between them differ. A token's place is
+// still a point of the wide stage, which ground.js moves with the nearest station or to its place in tallTurns.
 const tallWidth, tallHeight = 446, 1954
 
 // corners are the stations' top left corners on the tall stage.
@@ -58,7 +58,7 @@ var tallChevrons = [][3]float64{
 	{90, 1286, 90}, {250, 1404, 0}, {10, 1000, -90}, {10, 420, -90}, {428, 420, -90}, {125, 102, 120},
 }
 
-// tallBoxes are the boxes of the stations on the tall stage.
+// tallBoxes returns the boxes of the stations on the tall stage.
 func tallBoxes() map[string]box {
 	moved := map[string]box{}
 	for name, corner := range corners {
@@ -69,7 +69,7 @@ func tallBoxes() map[string]box {
 	return moved
 }
 
-// shift returns how far a station moves from the wide stage to the tall one.
+// shift returns how far a station moves from the wide stage to the tall one, in units.
 func shift(name string) (dx, dy float64) {
 	return corners[name][0] - boxes[name].X, corners[name][1] - boxes[name].Y
 }

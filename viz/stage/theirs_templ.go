@@ -8,7 +8,7 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// theirText is a number beside a station of a foreign server: its key, and its unit.
+// theirText is a number at a station of a foreign server. key is the metric's name in otherserver.
 type theirText struct{ station, key, unit string }
 
 // theirTexts are the numbers that lens.js fills in from the server's /metrics.
@@ -23,7 +23,7 @@ var theirTexts = []theirText{
 	{"watcher", "watcher open", "open watches"},
 }
 
-// theirs is drawn over the server half when the server is a foreign one.
+// theirs draws the numbers of a foreign server over the server half. If the server is ours, lens.css hides them.
 func theirs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

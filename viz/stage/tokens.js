@@ -1,5 +1,5 @@
-// Tokens: the look and the name of an event. The shape shows its type, the colour its fate. Most shapes have a
-// sign inside, the others an outline of their own, so that no viewer depends on colour.
+// Tokens: the look and the name of an event. The shape shows the event's type, the colour its state. Most shapes have a
+// sign inside, and the others have their own outline, so that no viewer depends on colour.
 
 import { squeeze } from "../lib/texts.js";
 import { objectKey } from "../log/fold.js";
@@ -26,7 +26,7 @@ export function shortKey(key) {
   return story.prefix && name.startsWith(story.prefix) ? name.slice(story.prefix.length) : name;
 }
 
-// byTurn splits a story's name for a version into the pod's name and its turn.
+// byTurn splits a story's name for a version into the pod's name and the version's number, or "".
 /** @param {string} name @returns {[name: string, turn: string]} */
 export const byTurn = (name) => [name.replace(/\d+$/, ""), /\d*$/.exec(name)?.[0] ?? ""];
 

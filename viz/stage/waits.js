@@ -1,6 +1,6 @@
-// Waits marks the queues at which a goroutine waits. A goroutine on the path of every event has its name at its place
-// (roleGlyph). Three others are named only while blocked (postGlyph). While time is stopped, a station's padlock is
-// closed if the point of the record at the cursor is always reported under the lock.
+// Waits marks the queues at which a goroutine waits. Goroutines on every event's path are always named (roleGlyph), and
+// three others only while blocked (postGlyph). While time is stopped, a station's padlock is closed if the point of the
+// record at the cursor is always reported under the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/texts.js";
@@ -13,7 +13,7 @@ import { milliseconds } from "../lib/texts.js";
  * @property {(r: { resource?: string }) => boolean} here
  */
 
-const grace = 250; // ms that a goroutine waits before its wait is shown: a short hand-over is not a stop
+const grace = 250; // ms that a goroutine waits before its wait is shown, because most hand-overs take less
 
 /** @type {{ [kind: string]: [icon: string, words: string] }} */
 const states = {
@@ -27,7 +27,7 @@ export class Waits {
   constructor(stage) {
     this.stage = stage;
     /** @type {Map<number, number>} */
-    this.firstSeen = new Map(); // when this page first saw a wait, by the wait's seq
+    this.firstSeen = new Map(); // the times at which waits first appeared, by the wait's seq
     this.due = Infinity; // when the next wait has lasted long enough to be shown
     /** @type {Set<Element>} */
     this.marked = new Set(); // the drawings of queues at which goroutines wait

@@ -8,7 +8,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// yours lists the stations that the reader has built; `lab path` writes the list in its working copy.
+// yours lists the stations that the reader has built. `lab path` writes the list, in the reader's working copy.
 //
 //go:embed yours.txt
 var yours string

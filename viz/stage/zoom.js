@@ -1,4 +1,4 @@
-// The zoom moves the camera to the stations that a story or a presenter is about, and dims the others.
+// The zoom moves the camera to the stations of a story's beat, or to the presenter's station, and dims the others.
 
 import { $, put } from "../dom/dom.js";
 
@@ -8,7 +8,7 @@ import { $, put } from "../dom/dom.js";
  */
 
 const flight = 380; // ms from one view to another
-const handsOff = 4000; // ms after the viewer's own scrolling in which the page does not scroll
+const handsOff = 4000; // for so many ms after the viewer has scrolled, the page does not scroll by itself
 const margin = 34; // units around a station
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
@@ -22,12 +22,12 @@ export class Zoom {
     this.frame = $("#stage");
     this.ground = $(".ground");
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
-    this.ratio = 1; // width by height of the stage's frame; every view has the same ratio, so that it fills the frame
+    this.ratio = 1; // the frame's width divided by its height; every view has this ratio, to fill the frame
     this.whole = this.all();
     this.from = this.to = this.whole;
     this.aim = () => this.whole; // the view that the camera aims at
     this.began = 0;
-    this.eye = 0; // the camera's height while it goes along with a token
+    this.eye = 0; // the y of the camera while it follows a token
     this.framed = ""; // the lit stations
     this.touched = -handsOff; // when the viewer last scrolled
     this.scrolled = 0; // when the page last scrolled along
@@ -139,7 +139,7 @@ export class Zoom {
     });
   }
 
-  // around moves the camera to one whole station. With the wire, it shows the watchers that write to it.
+  // around moves the camera to one whole station. For the wire, it also shows the watchers that write to it.
   /** @param {string} name */
   around(name) {
     const names = /** @type {probe.Station[]} */ (name === "wire" ? ["watcher", name] : [name]);
@@ -159,7 +159,7 @@ export class Zoom {
     }
     const { from, to } = this;
     if (same(this.scene.view, to)) return;
-    // a frame's time may be before began
+    // now, the beginning of the frame, may be before began
     const t = this.still.matches ? 1 : Math.min(1, Math.max(0, (now - this.began) / flight));
     const e = 1 - (1 - t) ** 3;
     const at = (/** @type {keyof View} */ side) => (t === 1 ? to[side] : from[side] + (to[side] - from[side]) * e);
@@ -167,7 +167,7 @@ export class Zoom {
     if (t === 1) this.settle();
   }
 
-  // scrollAlong keeps the token of a followed change in sight on a high stage, unless the viewer has just scrolled.
+  // scrollAlong keeps the token of a followed change in sight on the tall stage, unless the viewer has just scrolled.
   /** @param {number} y @param {number} now */
   scrollAlong(y, now) {
     if (now - this.touched < handsOff || now - this.scrolled < flight || this.sought.length > 0) return;
