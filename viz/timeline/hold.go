@@ -1,4 +1,4 @@
-// Package timeline is the room of time: the log as a bar and as a table, the player and the cursor, the past, and the
+// Package timeline shows the log as a bar and as a table. It has the player that moves the cursor in the log, and the
 // panel that holds the running world. player.js owns the cursor and the state there; [Past] only reads the log, and
 // [Hold] changes nothing but the [hold.World].
 package timeline
@@ -62,10 +62,10 @@ const maxAdvance = time.Hour
 type holdCommand struct {
 	// Do is one of
 	//
-	//	hold     the world; or, with a station, resource or subject, close a gate there
-	//	release  the world, or, if it is not held, every gate; or, with one of the three, open the gate there
-	//	step     let held goroutines pass one point each: all, a station's, or those with an object or version
-	//	walk     step an object or version to its next point, along with everything in front of it
+	//	hold     hold the world; with a station, resource or subject, only close a gate there
+	//	release  resume the world or, if it is not held, open all gates; with one of the three, open the gate there
+	//	step     let each held goroutine pass one point; the fields of Query select some of them
+	//	walk     move an object or version to its next point; the goroutine that takes it from a queue moves, too
 	Do string `json:"do"`
 
 	probe.Query // Key and RV are for step and walk only
@@ -73,14 +73,14 @@ type holdCommand struct {
 	Unattended string `json:"unattended"` // a duration for hold; "" is five minutes
 }
 
-// stepped is the answer to a step, or a walk.
+// stepped is the response to a step or a walk.
 type stepped struct {
 	Passed int    `json:"passed"`         // the number of goroutines that passed a point
 	Says   string `json:"says,omitempty"` // Passed in words, or how a walk ended; "" if it ended at a point
 	hold.Status
 }
 
-// hold carries out a command, and answers with the new state.
+// hold carries out a command, and returns the new state. The error is 400 for an invalid command, or the context's.
 func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 	selector := probe.Query{Station: command.Station, Resource: command.Resource, Subject: command.Subject}
 	if selector.Station != "" && !slices.Contains(probe.Stations, selector.Station) {
@@ -119,7 +119,7 @@ func (h Hold) hold(r *http.Request, command *holdCommand) (any, error) {
 
 const nothingAtAGate = "No goroutine is paused at a gate: each waits for another one, or for the clock."
 
-// passed returns in words how many goroutines passed a point.
+// passed returns a sentence about the number of goroutines that passed a point.
 func passed(n int) string {
 	switch n {
 	case 0:
@@ -130,7 +130,7 @@ func passed(n int) string {
 	return fmt.Sprintf("%d goroutines advanced one step", n)
 }
 
-// duration parses a command's duration; "" is 0.
+// duration parses a command's duration; "" is 0. The error is 400 for one outside (0, most].
 func duration(name, text string, most time.Duration) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -145,11 +145,11 @@ func duration(name, text string, most time.Duration) (time.Duration, error) {
 // clockCommand is the body of POST /viz/clock. The given fields take effect in this order.
 type clockCommand struct {
 	Speed   *float64 `json:"speed"`   // the speed of the running clock
-	Paused  *bool    `json:"paused"`  // whether the clock stops or runs
+	Paused  *bool    `json:"paused"`  // true stops the clock, false lets it run
 	Advance string   `json:"advance"` // a duration, "1s", "250ms", or "next": to the next timer
 }
 
-// moveClock sets or moves the pipeline's clock, and answers with the new state and time.
+// moveClock sets or moves the pipeline's clock, and returns the new state. The error is 400, or 409 without any timer.
 func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err error) {
 	next, d := command.Advance == "next", time.Duration(0)
 	if command.Advance == "" && command.Speed == nil && command.Paused == nil {
@@ -181,14 +181,14 @@ func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err erro
 	return h.World.Status(), nil
 }
 
-// worldPeriod is the time between two messages to a page about a world that is held, gated, or off its usual clock.
+// worldPeriod is the time between two events for a page while the world is held, gated, or off its usual clock.
 const worldPeriod = time.Second
 
-// News returns an event's name, and a function that returns the news of the world for one page, or nil; passed is the
-// time since the last call. If there is a World, it has news at first, after every change, and once a second while the
-// world is not in its usual state, because the page then shows running times.
+// News returns the name of an event, and a function for one page that returns the event's next value, a [hold.Status],
+// or nil if there is none; passed is the time since its last call. It returns a value at first, after each change, and
+// once a second while the state is not the usual one. Without a World it always returns nil.
 func (h Hold) News() (event string, news func(passed time.Duration) any) {
-	var told uint64 // the world's change count at the last news
+	var told uint64 // the world's change count at the last value
 	var usual bool  // whether the world was in its usual state then
 	since := worldPeriod
 	return "world", func(passed time.Duration) any {
@@ -210,7 +210,7 @@ const (
 	pageUnattended = 15 * time.Second // the time the world stays held after a page vanishes
 )
 
-// stateOf returns the world's state in a word or two, and how long it has been held; "" if it is not held.
+// stateOf returns the world's state in a word or two, and how long the world has been held, or "" if it is not held.
 func stateOf(s hold.Status) (state, since string) {
 	switch {
 	case s.Held:
@@ -250,7 +250,7 @@ func hopOf(w probe.Waiting) holdCommand {
 		Key: w.Key, RV: w.RV}}
 }
 
-// carries returns the object that a waiting goroutine carries, or else the sentence of its record.
+// carries returns the object with which a goroutine waits, or else its record's sentence, cut to 60 characters.
 func carries(w probe.Waiting) string {
 	if w.RV == 0 {
 		return fmt.Sprintf("%.60s", cmp.Or(strings.TrimSpace(w.Type+" "+w.Key), w.Says))

@@ -27,10 +27,10 @@ export class Hold {
     this.stage = stage;
     this.panel = $("#world");
     /** @type {Answer | null} */
-    this.status = null; // the newest answer of the program
+    this.status = null; // the newest status that the program has sent
     this.stale = true; // whether the panel is older than the status
     this.renew = asking(() => renew("/viz/panel/world", true));
-    this.hops = Promise.resolve(); // the hops of the followed object
+    this.hops = Promise.resolve(); // the last hop of the followed object
     this.own = false; // whether the viewer held something from this page
     /** @type {page.Keys} */
     this.keys = {};
@@ -105,13 +105,13 @@ export class Hold {
     put(glyph, "data-closed", String(gates.some((g) => g.station === gateAt) || (held && !open)));
     put(part(glyph, ".count"), "visibility", here.length > 0 ? "visible" : "hidden");
     say(part(glyph, "text"), here.length);
-    say(part(glyph, ".who"), keys[0] ? squeeze(shortKey(keys[0]), 6) : ""); // the first; .count has the number of all
+    say(part(glyph, ".who"), keys[0] ? squeeze(shortKey(keys[0]), 6) : ""); // the first of the held objects
     put(glyph, "aria-label", `${gateAt}: ${keys.join(", ")}`);
     put(glyph, "data-keys", keys.map(objectKey).join(" "));
     mark(glyph, "followed", follow.key !== "" && keys.some((key) => objectKey(key) === follow.key));
   }
 
-  // draw writes the label of the Hold button, which stays in one place, and keeps the panel up to date.
+  // draw keeps the Hold button's label and the open panel up to date.
   /** @param {number} now */
   draw(now) {
     const [button, { closed }] = [$("#hold"), this];

@@ -15,8 +15,8 @@ import (
 	"math"
 )
 
-// HoldButton holds and resumes the world. It is always visible: a viewer who opens the page while the world is held
-// must be able to resume it.
+// HoldButton holds and resumes the world. It is visible at every level of detail, because a viewer who opens the page
+// while the world is held must be able to resume it.
 func HoldButton(world bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -96,7 +96,7 @@ func ClockButton(world bool) templ.Component {
 	})
 }
 
-// panel lists the held goroutines, each with station and time. Its buttons carry their commands (hold.js).
+// panel lists the held goroutines, each with its station and time. Its buttons have their commands as JSON (hold.js).
 func (h Hold) panel(s hold.Status) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,5 +1,5 @@
-// The viewer's own changes, made by the page, its console and kubectl. A commit names the record of its request, which
-// names the agent. Own changes go first, one at a time, until the last handler of the client on stage returns.
+// The viewer's own changes, made with the page, its console or kubectl. A commit's record refers to the record of its
+// request, which has the agent. Own changes are shown first, one at a time, each until the last handler has returned.
 
 import { objectKey } from "../log/fold.js";
 import { like } from "../log/query.js";
@@ -31,7 +31,7 @@ import { hangsOn, programs } from "../stage/places.js";
  * @property {(r: probe.Record) => probe.Station} station
  */
 
-const most = 5; // changes shown one by one; further ones are only counted
+const most = 5; // the maximum number of changes in the queue; further ones are only counted
 const patience = 1000; // ms without a record after which a change counts as arrived
 const kept = 200; // the maximum number of the demo's objects to remember
 
@@ -58,7 +58,7 @@ export class Own {
   }
 
   /** @returns {Change | undefined} */
-  get first() { return this.queue[0]; } // not yet arrived
+  get first() { return this.queue[0]; } // the change that travels, or travels next
   get star() { return this.first ?? this.last; }
 
   // leads reports whether a token carries the first change, or the request that caused it.
@@ -78,7 +78,7 @@ export class Own {
   /** @param {probe.Record} r */
   demo(r) { return this.demos.has(objectKey(r.key ?? "")); }
 
-  // note files a commit if the viewer or the demo made it, or if it is to the viewer's object. asked finds its request.
+  // note remembers a commit by the viewer or the demo, or to an object of the viewer's. asked returns a record, by seq.
   /** @param {probe.Record} r @param {(seq: number) => probe.Record | undefined} asked */
   note(r, asked) {
     const { who, queue, demos } = this;
@@ -148,8 +148,8 @@ export function yours(places, station, subject) {
     || Boolean(listener && hangsOn(places, listener));
 }
 
-// wayOf returns the ms that a change took to each station, in path order; the last one includes the work there. The two
-// sides of a hand-over may report in either order, so no station's time is later than the next one's.
+// wayOf returns the ms from each station to the next on a change's way, in path order. The last time includes the work
+// there. The two sides of a hand-over may report in either order; a time counts as no later than the next station's.
 /** @param {Change} own @param {probe.Station[]} order */
 export function wayOf({ came, t, ms }, order) {
   const way = [...came].sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));

@@ -1,4 +1,4 @@
-// OwnBar names the viewer's own change. After the change has arrived, it shows the time and a bar for each station.
+// OwnBar names the viewer's own change. Once the change has arrived, OwnBar shows its time, and a bar for each station.
 
 import { $, make, mark, part, put, say, when } from "../dom/dom.js";
 import { counted, cut, milliseconds } from "../lib/texts.js";

@@ -1,6 +1,6 @@
-// The pace selects the changes to show hop by hop ("told"), and their speed. Up to ten changes in ten seconds are all
-// told, faster if several wait; only late changes of the demo land untold. If there are more, one is told at a time,
-// and the others land untold. Over twenty a second are a stream. The viewer's own changes go first (own.js).
+// The pace selects the changes to show hop by hop, and their speed; it skips others, whose records are only folded. Up
+// to ten changes in ten seconds are all shown, faster if several wait; only late changes of the demo are skipped. If
+// there are more, one is shown at a time. Over twenty a second are a stream. The viewer's own go first (own.js).
 
 import { keep } from "../log/tape.js";
 import { changeOf as nameOf } from "../stage/hops.js";
@@ -12,12 +12,12 @@ import { Own } from "./own.js";
  * @property {number} due
  * @property {(reached: boolean) => void} done
  * @property {number} left the number of changes that have not begun
- * @property {number} every one in this many changes is told
+ * @property {number} every one in this many changes is shown
  * @property {number} began
- * @property {number} from the record before its first one; NaN if all records without a change can be told
+ * @property {number} from the record before its first one; NaN if all records without a change can be shown
  * @typedef {object} Change a change that is due, or has begun
  * @property {number} seq its first record; 0 if unknown
- * @property {boolean} [told] undefined if it has not begun
+ * @property {boolean} [told] whether it is shown; undefined if it has not begun
  * @typedef {object} Stage the part of the stage that the pace uses
  * @property {(r: probe.Record) => boolean} travels
  * @property {(r: probe.Record) => boolean} matches whether a record is about the followed object
@@ -25,13 +25,13 @@ import { Own } from "./own.js";
  */
 
 const way = 2000; // the approximate ms that a change takes
-const told = 10; // up to this many changes in ten seconds (lately) are all told
+const told = 10; // up to this many changes in ten seconds (lately) are all shown
 const lately = 10_000; // ms
 const burst = 2000; // ms over which the rate is measured, so that a burst is not a stream
-const gap = 60; // the maximum ms between two changes that land untold
-const waits = 300; // ms without progress after which the next change may be told
-const late = 9500; // ms behind the newest record, in live mode, beyond which some changes land untold
-const noted = 4000; // the maximum number of changes remembered as waiting or told
+const gap = 60; // the maximum ms between two skipped changes
+const waits = 300; // ms without progress after which the next change may be shown
+const late = 9500; // ms behind the newest record, in live mode, beyond which some changes are skipped
+const noted = 4000; // the maximum number of remembered changes
 const final = 5; // the number of a goal's last records, which never lag
 const few = 20; // the maximum number of changes a second that travel
 const calm = 0.7; // a stream ends below this share of that rate
@@ -59,7 +59,7 @@ export class Pace {
     this.changes = new Map(); // by name
     /** @type {Map<number, probe.Record>} */
     this.asked = new Map(); // commits, by the seq of their requests' records
-    this.current = ""; // the told change
+    this.current = ""; // the change that is shown
     this.went = 0; // the end of its last hop
     this.stream = false;
     this.loud = 0; // when the rate was last near a stream's
@@ -71,7 +71,7 @@ export class Pace {
     this.current = "";
   }
 
-  // note counts a change that a record makes due.
+  // note counts a change as due at its first record, a commit or an event in etcd3's channel.
   /** @param {probe.Record} r */
   note(r) {
     if (r.point !== "Etcd3IncomingSent" && r.point !== "TxnCommitted") return;
@@ -96,7 +96,7 @@ export class Pace {
     return arrivals.reduce((sum, [t, n]) => sum + (t > clock - ms ? n : 0), 0);
   }
 
-  // streams reports whether the rate of due changes makes a stream. In a story, the rate counts as 0.
+  // streams reports whether the rate of due changes makes a stream. While there is a goal, the rate counts as 0.
   streams(rate = this.goal ? 0 : (this.since(burst) * 1000) / burst) {
     if (rate > few * calm) this.loud = this.clock;
     this.stream = rate > few || (this.stream && this.clock - this.loud <= patience);
@@ -109,7 +109,7 @@ export class Pace {
   /** @param {probe.Record} r */
   begins(r) { return Boolean(r.key && changeOf(r)) && this.changes.get(changeOf(r))?.told === undefined; }
 
-  // tells reports whether a record's change is told, and so its request. An untold change lands as it is folded.
+  // tells reports whether to show the change of a record, or of a request, hop by hop. Skipped ones are only folded.
   /** @param {probe.Record} r */
   tells(r) {
     const about = this.asked.get(r.seq) ?? r;
@@ -126,8 +126,8 @@ export class Pace {
     return one.told;
   }
 
-  // stars reports whether a record moves the viewer's first change to the client on stage or, in any copy, out of the
-  // dispatcher. Others' changes of its object and the viewer's next ones are told later. All other changes land untold.
+  // stars reports whether a record moves the viewer's first change towards the client on stage or, at the dispatcher,
+  // towards any client. The viewer's next changes, and others' to its object, are shown later; all others are skipped.
   /** @param {probe.Record} r @param {string} change */
   stars(r, change) {
     const { own } = this;
@@ -151,14 +151,14 @@ export class Pace {
     return left / (goal.seq - goal.from) > time / (goal.due - goal.began);
   }
 
-  // samples reports whether there are too many changes to tell all.
+  // samples reports whether there are too many changes to show all.
   samples() {
     if (this.goal) return this.goal.every > 1;
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether to tell a change: a summed one never, a followed one always, others unless the demo's and
-  // late. Of too many, a goal tells some; without a goal, the newest is told after the current one ends or stops.
+  // chooses reports whether to show a change: never a summed one, always a followed one, others unless late and by the
+  // demo. If there are too many: with a goal some of them, otherwise the newest, once the current one ends or stops.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;
@@ -182,14 +182,14 @@ export class Pace {
     return (this.times = Math.max(1, Math.min(3, left / Math.max(50, goal.due - clock - gap * goal.left))));
   }
 
-  // moment returns the pause, in ms, after a change that lands untold. pile is the number of waiting changes.
+  // moment returns the pause, in ms, after a skipped change. pile is the number of waiting changes.
   /** @param {number} pile */
   moment(pile) {
     if (this.own.first) return 0;
     return Math.min(gap, this.goal ? Math.max(0, this.goal.due - this.clock) : 400 / (pile + 1));
   }
 
-  // goalOf sets a goal: tell as many of n changes as the time allows, and the last one in any case, even if late.
+  // goalOf sets a goal: show as many of n changes as the time (within, in ms) allows, and the last one even if late.
   /** @param {number} seq @param {number} n @param {number} within @param {(reached: boolean) => void} done */
   goalOf(seq, n, within, done) {
     const every = Math.max(1, Math.ceil(((n - 1) * way) / 3 / Math.max(1, within - gap * n)));

@@ -22,7 +22,7 @@ import (
 	"listwatch/viz/reply"
 )
 
-// Past serves everything in the log, as pictures and as records, and the embedded recordings.
+// Past serves the whole log, as pictures and as records, and the embedded recordings.
 type Past struct {
 	Log      *probe.Log
 	Pictures Pictures
@@ -33,9 +33,9 @@ type Past struct {
 
 // Pictures are the folded states of the log. Methods return ctx's errors and those that they document.
 type Pictures interface {
-	// Snapshot returns the newest picture as JSON, and the number of its last record.
+	// Snapshot returns the newest picture as JSON, and the seq of its last record.
 	Snapshot(ctx context.Context) (seq uint64, state json.RawMessage, err error)
-	// Keyframe returns a picture at or before a record. The error is 410 Gone if the log no longer leads there.
+	// Keyframe returns the newest picture at or before a record. The error is 410 Gone if there is none any more.
 	Keyframe(ctx context.Context, seq uint64) (fold.Keyframe, error)
 	// Bounds returns the first and the last record with a picture, and the time of the last.
 	Bounds(ctx context.Context) (oldest, last uint64, t int64, err error)
@@ -53,7 +53,7 @@ func (p Past) Mount(router chi.Router) {
 	router.Get("/viz/takes/{name}", serveTake)
 }
 
-// snapshot is the list of the page's list-watch: everything up to seq.
+// snapshot answers GET /viz/snapshot: the list of the page's list-watch, with everything up to seq.
 func (p Past) snapshot(r *http.Request) (any, error) {
 	seq, state, err := p.Pictures.Snapshot(r.Context())
 	return struct {
@@ -69,8 +69,8 @@ func (p Past) snapshot(r *http.Request) (any, error) {
 // maxRecords is the maximum number of records in one response.
 const maxRecords = 10_000
 
-// keyframe answers GET /viz/keyframe?at=SEQ with a picture at or before SEQ, from which the page folds on to SEQ. The
-// error is 410 Gone if the log no longer leads there.
+// keyframe answers GET /viz/keyframe?at=SEQ with a picture at or before SEQ. The page folds the records after it up to
+// SEQ. The error is 410 Gone if there is no such picture any more, or the request is about another log.
 func (p Past) keyframe(r *http.Request) (any, error) {
 	at, err := reply.Number(r.URL.Query(), "at", p.Log.Last())
 	if err != nil {
@@ -191,7 +191,7 @@ func (p Past) serveTold(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	harmless := func(r rune) rune { // clients choose names, and a terminal obeys control characters in them
+	harmless := func(r rune) rune { // clients choose names, and a terminal would execute control characters in them
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
 		}
@@ -229,7 +229,7 @@ type Limits struct {
 	Buckets     int   `json:"buckets"`     // the maximum number of buckets on the timeline
 	Flags       int   `json:"flags"`       // the maximum number of anomalies on the timeline
 
-	Writes []string `json:"writes"` // the methods of requests that change something; other requests are not drawn
+	Writes []string `json:"writes"` // the methods that change something; of others, only resumed watches are drawn
 
 	Viewers string `json:"viewers"` // the agents whose changes go first
 	Demo    string `json:"demo"`    // the agent whose changes give way to the viewers'
@@ -247,7 +247,7 @@ type Span struct {
 	Last   uint64 `json:"last"`
 	T      int64  `json:"t"`     // the last record's time, in ns since the log began
 	Width  int64  `json:"width"` // the width of a bucket, in ns
-	// Each has its number (its time divided by Width), first seq, records and events. Empty buckets are left out.
+	// A bucket has its time divided by Width, first seq, numbers of records and changes. Empty buckets are left out.
 	Buckets [][4]uint64 `json:"buckets"`
 	Flags   []Flag      `json:"flags"`
 }

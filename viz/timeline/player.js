@@ -34,7 +34,7 @@ import { Pace, changeOf } from "./pace.js";
 
 const silence = 1000; // ms; the replay cuts longer silences short
 const folded = 4000; // the maximum number of records that a frame folds one by one
-const quickest = 48; // the minimum ms of a told hop
+const quickest = 48; // the minimum ms of a hop
 const legible = 300; // the minimum ms of a hop of the viewer's own change at reading pace: each hop has a sentence
 const tooFar = 11_000; // ms behind the newest record, in live mode, beyond which the cursor catches up
 const tooMany = 2500; // the same, in records instead of ms
@@ -68,10 +68,10 @@ export class Player {
     this.frame = 0; // average ms between frames
     this.ready = 0; // in a replay, the newest due record
     this.time = 0; // while playing, the log time in ns
-    this.ticket = 0; // the number of the newest seek
-    this.wanted = 0; // the target of that seek; 0 if none runs
+    this.ticket = 0; // the number of the newest move
+    this.wanted = 0; // the target of the running seek; 0 if none runs
     this.loading = false;
-    this.lent = false; // whether the tape owns the picture on stage, which is then cloned before folding on
+    this.lent = false; // whether the tape owns the state, which apply must then clone before it folds records
   }
 
   get clock() { return this.beat.clock; }
@@ -120,7 +120,7 @@ export class Player {
 
   awaitRest() { this.await(this.tape.between(this.cursor + 1, this.head + 1)); }
 
-  // reached notes the newest record. It counts on 90% of a log, because the oldest picture follows the oldest record.
+  // reached notes the newest record. Only 90 % of a full log counts, because the oldest picture is after its beginning.
   /** @param {{ seq: number, t: number }} newest */
   reached({ seq, t }) {
     if (seq > this.head) [this.head, this.headT] = [seq, t];
@@ -188,7 +188,7 @@ export class Player {
     this.on.froze();
   }
 
-  // going runs act on the way to another moment. It returns false if act fails or the cursor was sent elsewhere.
+  // going runs act before the cursor moves. It resolves to false if act fails or another move has begun meanwhile.
   /** @param {() => Promise<void>} act */
   async going(act) {
     this.ground();
@@ -233,7 +233,7 @@ export class Player {
   }
 
   // playTo plays to a record at the reading pace, or faster to arrive within the given ms, and freezes there. It seeks
-  // a record that is not ahead, or is beyond a gap. It reports false if loading fails or the viewer goes elsewhere.
+  // a record that is not ahead, or is beyond a gap. It resolves to false if loading fails or the viewer goes elsewhere.
   /** @param {number} seq @param {{ within?: number }} [how] @returns {Promise<boolean>} */
   async playTo(seq, { within = Infinity } = {}) {
     const to = Math.min(this.head, Math.round(seq));
@@ -342,13 +342,13 @@ export class Player {
     }
   }
 
-  // hop folds the records before the next told one, and begins that one's hop. If an untold change begins, it pauses.
+  // hop folds the records before the next one to show, and begins its hop, or a pause if a skipped change begins.
   /** @param {number} end */
   hop(end) {
     /** @type {probe.Record[]} */
     const passed = [];
     let next = null;
-    let untold = false; // whether an untold change begins
+    let untold = false; // whether a skipped change begins
     for (let seq = this.cursor + 1; seq <= end && passed.length < folded && !untold; seq++) {
       const r = this.tape.get(seq);
       if (!r) break;
@@ -424,7 +424,7 @@ export class Player {
     const last = this.head;
     if (!this.flight && this.cursor >= last) {
       if (this.recording) this.freeze();
-      else if (this.speed >= 1) this.live(); // in slow motion more records will come
+      else if (this.speed >= 1) this.live(); // in slow motion, the replay waits for more records
       return false;
     }
     this.time += ms * 1e6 * this.speed;

@@ -1,4 +1,4 @@
-// The timeline shows activity over time, anomalies and the cursor. At the ring, it also marks a client's recent 410.
+// The timeline shows activity over time, anomalies and the cursor. On the stage, it marks a client's recent 410.
 
 import { $, asking, limits, part, pool, put, say, svg, when } from "../dom/dom.js";
 import { get } from "../lib/api.js";
@@ -33,10 +33,10 @@ export class Timeline {
     /** @type {timeline.Flag[]} */
     this.flags = [];
     this.counted = 0; // the last record in the buckets
-    this.passed = false; // whether a sum has replaced some records
+    this.passed = false; // whether a picture has replaced some records
     this.headT = 0;
     this.headAt = 0;
-    this.end = 0; // right edge, ns
+    this.end = 0; // the time at the right edge, in ns
     this.drawnAt = 0;
     this.ask = asking(async () => {
       this.passed = false;
@@ -85,7 +85,7 @@ export class Timeline {
     this.flags = this.flags.filter((each) => each.seq >= oldest).slice(-limits.flags);
   }
 
-  // skip takes a sum that replaces records. Their counts come with the server's next index.
+  // skip takes a picture that replaces records (a sum). Their counts come with the server's next index.
   /** @param {{ state: fold.State }} sum */
   skip({ state }) {
     this.reached(state.t);
@@ -98,7 +98,7 @@ export class Timeline {
     const newest = player.recording ? headT : headT + Math.min(2000, Math.max(0, now - this.headAt)) * 1e6;
     const first = Math.max(0, (this.buckets[0]?.[0] ?? 0) * width);
     const whole = Math.max(1e9, newest - first);
-    const shown = Math.min(Number(this.select.value) * 1e9 || whole, whole); // or "all"
+    const shown = Math.min(Number(this.select.value) * 1e9 || whole, whole); // "all" gives NaN
     if (player.mode === "live" || this.end === 0 || shown === whole) this.end = newest;
     else if (!this.dragging) {
       const { t } = player.state;
