@@ -85,8 +85,8 @@ type said struct {
 	Status string `json:"status,omitempty"` // "200 OK"
 	Header string `json:"header,omitempty"`
 	Text   string `json:"text,omitempty"` // a piece; if binary, its first bytes in hexadecimal
-	Size   int    `json:"size,omitempty"` // a piece's bytes
-	End    string `json:"end,omitempty"`  // the reason for the end
+	Size   int    `json:"size,omitempty"` // the number of bytes in the piece
+	End    string `json:"end,omitempty"`  // the reason why the answer ended
 }
 
 // Answer streams the server's response to the page as lines of JSON until the response ends or the page disconnects,
@@ -135,7 +135,7 @@ func isText(header http.Header) bool {
 }
 
 // pieces returns a function that returns the next piece of a response, at most maxPiece bytes, valid until the next
-// call. A piece is one frame of a watch in text; of any other response it is what has arrived.
+// call. For a watch in text, a piece is a frame or part of one; for any other response, it is what has arrived.
 func pieces(response *http.Response) func() ([]byte, error) {
 	body, buffer := response.Body, make([]byte, maxPiece)
 	watch := response.Request.URL.Query().Get("watch")
@@ -155,12 +155,12 @@ func pieces(response *http.Response) func() ([]byte, error) {
 	}
 }
 
-// methods are those that the API server supports.
+// methods are the HTTP methods that the API server supports.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete, http.MethodOptions}
 
 // Read parses a request: the method and the path, header lines, an empty line, and a body. Its errors are for the
-// viewer. It drops headers that belong to the connection, such as Content-Length, which it takes from the body.
+// viewer. It drops headers that belong to the connection, and sets ContentLength to the length of the body.
 func Read(text string) (*http.Request, error) {
 	text = strings.TrimLeft(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	head, body, _ := strings.Cut(text, "\n\n")

@@ -22,7 +22,7 @@ export const part = (el, selector, _kind) => /** @type {T} */ (el.querySelector(
 export const parts = (el, selector) => [...el.querySelectorAll(selector)].map((each) =>
   /** @type {HTMLElement} */ (each));
 
-// when calls act for every event of a type on a target, or on a selector's first match.
+// when calls act for every event of a type on target: an element, or the first match of a selector.
 /**
  * @template {keyof Events} K
  * @param {string | EventTarget} target @param {K} type
@@ -85,7 +85,7 @@ export const elementOf = (text) => /** @type {HTMLElement} */ (
   new DOMParser().parseFromString(text, "text/html").body.firstElementChild
 );
 
-// pool gives parent the wanted number of children, at most 4096. make returns new ones. Without it, pool only removes.
+// pool gives parent the wanted number of children, at most 4096. make returns a new child; without it, none is added.
 /** @param {Element} parent @param {number} wanted @param {(n: number) => Element} [make] */
 export function pool(parent, wanted, make) {
   const n = Math.min(Math.max(0, Math.trunc(wanted) || 0), 4096);
@@ -98,7 +98,7 @@ export function pool(parent, wanted, make) {
 /** @param {string} text */
 export const copied = async (text) => navigator.clipboard?.writeText(text).then(() => true, () => false) ?? false;
 
-// address sets parts of the page's address, and removes those without a value.
+// address sets parameters of the page's address, and removes those without a value.
 /** @param {{ [name: string]: string | number | false | null | undefined }} parts */
 export function address(parts) {
   const url = new URL(location.href);
@@ -118,7 +118,8 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function for each frame. It runs act at most every period ms, one at a time, and drops errors.
+// asking returns a function to call in each frame. It starts act at most once in period ms, not before the last act has
+// ended, and not in a hidden page. It ignores act's errors, and reports whether it has started act.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

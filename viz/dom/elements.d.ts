@@ -1,9 +1,9 @@
-// Properties that the page adds to its elements, and globals of pages without a port or without a program.
+// Properties that the page adds to elements, and globals of a page whose program has no port, or that has no program.
 
 interface Element extends HTMLOrSVGElement { // every element here is HTML or SVG
   lane?: import("../stage/places.js").Lane;
   pipes?: HTMLElement[]; // the pipes of a lane
-  drawn?: boolean; // whether a pipe has been drawn
+  drawn?: boolean; // whether a pipe is drawn
   tokens?: import("../stage/pipe.js").Held[]; // the drawn tokens of a pipe
   object?: fold.Token | null; // the object of a row or of a token
 }

@@ -8,7 +8,7 @@ faces=${FACES:-/usr/share/fonts/truetype}
 python=${PYTHON:-python3}
 made=$(mktemp -d)
 
-# face FILE FONT FEATURES writes FILE, with its characters in fonts.css. It fails if FONT lacks one of them.
+# face FILE FONT FEATURES writes FILE with the characters that fonts.css lists for it. It fails if FONT lacks one.
 face() {
   range=$(tr '\n' ' ' < fonts.css | sed "s/.*$1[^}]*unicode-range: \([^;]*\);.*/\1/")
   $python -m fontTools.subset "$2" --unicodes="$range" --no-ignore-missing-unicodes --no-hinting \

@@ -40,14 +40,14 @@ export class Actions {
     if (!(await player.stepTo(direction, follow.has() ? hop : () => true))) tell("no other hop is near");
   }
 
-  // toggleFollow follows an object, or stops following it. Without a key, it stops, or follows the last changed object.
+  // toggleFollow follows an object, or stops following it. Without a key, it stops, or starts with the newest object.
   toggleFollow(key = this.stage.follow.has() ? "" : objectKey(this.stage.scene.store.at(-1)?.key ?? "")) {
     const { follow, tell } = this.stage;
     follow.set(follow.key === key ? "" : key);
     if (follow.has()) tell(`following ${key}: F ends it`);
   }
 
-  // setSpeed sets the speed of a replay. In live mode, a speed below 1 begins a replay at the cursor.
+  // setSpeed sets a replay's speed, as a power of ten. In live mode, a speed below 1 begins a replay at the cursor.
   /** @param {number} exponent */
   setSpeed(exponent) {
     const { player, tell } = this.stage;
@@ -75,7 +75,8 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A click seeks the record of data-seq, copies data-copy or else the text before it, and opens or closes a panel.
+    // A click on an element with data-seq seeks that record. With data-copy, it copies the value or, if empty, the text
+    // before the element; with data-below, it opens or closes the element's panel.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));

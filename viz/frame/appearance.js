@@ -1,4 +1,4 @@
-// Appearance: the resource on stage, the theme, the level of detail, and the stations' names under the switches.
+// Appearance: the resource on stage, the theme, the level of detail, and the names that depend on the switches.
 
 import { $, address, parts, put, say, when } from "../dom/dom.js";
 
@@ -41,7 +41,7 @@ export function newAppearance(stage) {
     address({ detail: scene.detail === "boxes" ? "" : scene.detail });
   }
 
-  // switches names the stations after the running implementations. A recording has the switches of its own program.
+  // switches names stations and their parts as in the implementation that runs or, for a recording, ran.
   /** @param {page.Switches} now */
   function switches(now) {
     const values = Object.values(now ?? {});
@@ -56,7 +56,7 @@ export function newAppearance(stage) {
   const asked = new URLSearchParams(location.search).get("detail") ?? "";
   const first = document.body.classList.contains("figure") ? "all" : localStorage.getItem("detail") ?? "boxes";
   setDetail(["boxes", "all"].includes(asked) ? asked : first);
-  // A click opens a box in place. The next click inspects it.
+  // A click shows a station that is shut at this level of detail. The next click inspects the station.
   when(root, "click", (event) => {
     const el = event.target.closest(".station.shut");
     if (!el) return;
@@ -64,7 +64,7 @@ export function newAppearance(stage) {
     scene.opened.add(el.id || (el.dataset.station ?? ""));
     scene.stale = true;
   }, true);
-  when("#open-promises", "click", () => setDetail("all")); // the list of promises is drawn only in full detail
+  when("#open-promises", "click", () => setDetail("all")); // the promises are about all stations
   when(select, "change", () => stage.setResource(select.value));
   return { shown: pickResources, switches, keys: { t: newTheme(stage.restyle), k: turnDetail } };
 }

@@ -1,4 +1,4 @@
-// The banner: messages about the page itself. The program's end comes first, then a lost connection, then all others.
+// The banner shows one message about the page itself: the program's end, else a lost connection, else the last notice.
 
 import { $, mark, part, say, when } from "../dom/dom.js";
 import { refusal } from "../lib/api.js";
@@ -13,7 +13,7 @@ export function newBanner(stage) {
   let lost = 0; // the time at which the connection was lost
   let end = ""; // the reason for the program's end
 
-  // notice shows a problem until the viewer closes it; a calm message disappears by itself.
+  // notice shows a message until the viewer closes it, or the next one comes. A calm one disappears after 8 seconds.
   /** @param {string} text @param {boolean} [calm] */
   function notice(text, calm = false) {
     message = text;

@@ -36,10 +36,10 @@ type Page struct {
 	Lens     lens.Room
 	Book     book.Room
 
-	Replay bool // the log is a recording, without a running pipeline
+	Replay bool // whether the log is a recording, without a running pipeline
 }
 
-// Pictures are the folded states of a log.
+// Pictures are the folded states of a log. Now returns a copy of the newest one, or ctx's error.
 type Pictures interface {
 	timeline.Pictures
 	Now(ctx context.Context) (*fold.State, error)
@@ -67,7 +67,7 @@ type view struct {
 	World  bool          // whether there is a world to hold
 	Take   string        // the name of a recording to show instead of the log
 	Report *rules.Report // the state of the promises; nil if not checked
-	Figure bool          // whether the page is a chapter's mini-stage, with only the drawing and the sentence
+	Figure bool          // whether the page is a chapter's mini-stage, which shows only the drawing
 }
 
 // serve renders the page in its initial state; its script draws the picture.

@@ -1,5 +1,5 @@
-// The live stage. One log, many views: the feed brings records, the player chooses the moment, the fold computes its
-// picture, and the other parts show it. requestAnimationFrame drives all. A part has the hooks it needs (page.Part).
+// The live stage: the feed brings records, the player chooses the moment on stage, the fold computes its picture, and
+// the other parts show it, once in each animation frame. A part implements the hooks that it needs (page.Part).
 
 import { newFigure } from "../book/figure.js";
 import { Console } from "../console/console.js";
@@ -52,14 +52,14 @@ const scene = new Scene(JSON.parse(dataset.geometry ?? "{}"));
 const on = {
   /** @type {ReturnType<typeof serverSource> | null} */
   source: null, // the server's log; null for a recording that the page reads
-  shown: { log: "", recording: "" }, // the names in links
+  shown: { log: "", recording: "" }, // how links name the log and the recording on stage
   resource: dataset.resource ?? "", connection: "connecting",
 };
 const frames = {
   dirty: false, // whether some folded records are not yet drawn
-  at: 0, // ms
+  at: 0, // the time of the last frame, in ms
   shownAt: 0,
-  summing: false, // whether a sum was read since the last frame
+  summing: false, // whether a sum, a picture that replaces records, was read since the last frame
   postponed: 0, // ms of the last frame if it drew nothing
 };
 /** @type {probe.Record[]} */
@@ -153,7 +153,7 @@ const crowd = newCrowd(scene, {
   player, here, open: (subject) => inspector.inspect({ station: "watcher", queue: "", subject }),
   look(subject) {
     const where = queryOf({ resource: on.resource, subject, log: on.shown.log });
-    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // closed by now
+    if (running() && player.mode === "live") text(`/viz/part/watcher/what?${where}`).catch(() => {}); // may be closed
   },
 });
 const ownBar = new OwnBar({ player, follow, scene, planner, infos, setResource, begins: () => first.escape() });
@@ -190,7 +190,7 @@ async function begin(answer) {
     player.replaced(answer.state, null);
   } else {
     on.source = serverSource(answer.log, answer.size);
-    if (on.shown.log) follow.clear(); // but keep an object chosen before the first list
+    if (on.shown.log) follow.clear(); // an object that was followed before the first list stays followed
     on.shown = { log: answer.log, recording: answer.recording ?? "" };
     player.reset(new Tape(fold, on.source), answer.state, recorded);
   }
@@ -201,7 +201,7 @@ async function begin(answer) {
   if (!line) return;
   player.oldest = line.oldest;
   timeline.index(line);
-  // The table begins with the records before the first picture, because the next record may come much later.
+  // The table begins with the records up to the first picture, because the next record may come much later.
   const [from, to] = [Math.max(player.oldest + 1, player.cursor - recently), player.cursor + 1];
   await player.tape.load(from, to).catch(() => {});
   if (!player.moved) table.jumped();
@@ -220,7 +220,7 @@ function frame(now) {
   requestAnimationFrame(frame);
   const ms = Math.min(100, now - frames.at);
   const passed = ms + frames.postponed;
-  // A frame with a sum keeps the last picture, because one frame has no time both to read the sum and to draw it.
+  // A frame that has read a sum draws nothing, because one frame has no time both to read a sum and to draw it.
   const waits = frames.summing && frames.postponed === 0 && ms < sweep && frames.shownAt <= frames.at;
   Object.assign(frames, { postponed: waits ? ms : 0, at: now, summing: false });
   if (!waits) turn(now, passed);
@@ -279,7 +279,7 @@ function jumped() {
   motion.clear();
   for (const part of parts) part.jumped?.(now);
   show(now);
-  table.draw(); // the picture is drawn already: every frame must show both at one cursor
+  table.draw(); // show has drawn the picture, and a frame must not have a table of another cursor
   stand();
   if (player.mode === "frozen" && !froze()) sentenceBar.begins(player.cursor);
 }
@@ -348,5 +348,5 @@ when(window, "pagehide", () => feed.end());
 setInterval(() => feed.check(), 1000);
 if (!dataset.take && !document.hidden) feed.begin();
 else if (dataset.take && (program || !scenarios.begin())) visit.openTake(dataset.take);
-// Canvases measure and draw texts in the text face. A browser that cannot load the face uses another.
+// The first frame waits for the text face, with which canvases measure texts. If it does not load, they use another.
 document.fonts.load("15px Inter").catch(() => {}).then(() => requestAnimationFrame(frame));

@@ -32,7 +32,7 @@ export class Status {
     const broken = state !== "live" && !(player.recording && !program());
     put($("#mode"), "data-state", broken ? state : mode);
     const lost = player.state.lost > 0 ? `, ${player.state.lost} records lost` : "";
-    const behind = mode === "live" && player.lag() > 300; // ms; a shorter lag is live
+    const behind = mode === "live" && player.lag() > 300; // ms; a shorter lag counts as live
     const calm = behind ? "behind" : mode === "replay" && frozen ? "paused" : mode;
     say($("#mode-text"), broken ? state : calm + lost);
   }

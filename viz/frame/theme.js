@@ -1,5 +1,5 @@
-// This script sets the theme, and whether this is a first visit, before the first paint, so that no page flashes.
-// Where the browser refuses storage, as in a foreign page's frame, the page remembers nothing.
+// This script sets the theme, and whether this is a first visit, before the first paint, so that the page does not
+// flash. If the browser refuses storage, as it may in another site's frame, nothing is stored.
 (function () {
   try {
     void localStorage;

@@ -1,4 +1,4 @@
-// Package lens is the room of a foreign server: the clients that use it through our port, their mistakes
+// Package lens shows what happens at a foreign server: the clients that use it through our port and their mistakes
 // (internal/play/lens owns both), and the resources that our own informers watch there (internal/play/otherserver).
 package lens
 
@@ -18,10 +18,10 @@ import (
 type Room struct {
 	Server string             // the server's address
 	Report func() lens.Report // the findings in forwarded requests
-	Guest  Guest              // our client half there
+	Guest  Guest              // our client half, which watches that server
 }
 
-// Guest is our client half on a foreign server.
+// Guest is our client half while it watches a foreign server.
 type Guest interface {
 	// Choose restarts the client half with another choice, under a new log. The error is 400 for an invalid choice, and
 	// 409 during another restart.
@@ -64,7 +64,7 @@ type Seen struct {
 	Guest  otherserver.State
 }
 
-// watched lists each resource with our informer's number of objects, then the server, and the size of our heap.
+// watched lists each resource with the number of objects in our informer, then the server, and the size of our heap.
 func (s *Seen) watched() string {
 	words := []string{}
 	for _, each := range s.Guest.Watched {

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/play/otherserver"
 )
 
-// Button opens the panel. server is "" if the server is ours.
+// Button opens the panel. If the server is ours, server is "" and the button is hidden.
 func Button(server string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -56,7 +56,7 @@ func Button(server string) templ.Component {
 	})
 }
 
-// Panel shows the findings in words, and a form to choose what our own informers watch there. Now fills it.
+// Panel shows the findings, and a form to choose what our own informers watch on the server. Now fills it.
 func Panel(server string, c otherserver.Choice) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

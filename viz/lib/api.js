@@ -9,15 +9,15 @@
  * @typedef {Error & { status?: number, gone?: boolean }} Refusal
  */
 
-// wire.request returns a Response, whose body may still be arriving, and obeys options.signal. By default it sends the
-// request to a program behind a port. A wire may use http for other addresses.
+// wire.request resolves to a Response, whose body may still be arriving. options.signal aborts it. By default, it sends
+// the request to a program behind a port. A wire may use http for other addresses.
 /** @type {Http} */
 const http = (url, options) => fetch(url, options);
 /** @type {Wire} */
 const wire = globalThis.listwatchWire ?? { program: true, request: http };
 export const program = wire.program; // whether there is a program, running or replaying, with a log to read
 
-// send returns an ok response. A refusal is an Error with the server's own words, its status, and gone for 410.
+// send resolves to an ok response. For any other it throws an Error with the server's message, status, and gone if 410.
 /** @param {string} method @param {string} url @param {unknown} [body] @param {Options} [options] */
 async function send(method, url, body, { type = "application/json", ...options } = {}) {
   const content = body === undefined ? {} : { headers: { "Content-Type": type }, body: JSON.stringify(body) };
@@ -44,7 +44,7 @@ export const get = (url, options) => ask("GET", url, undefined, options);
 /** @param {unknown} problem @returns {Refusal} */
 export const refusal = (problem) => (problem instanceof Error ? problem : new Error(String(problem)));
 
-// queryOf returns the parts that have a value (0, but not "") as the parameters of a query.
+// queryOf returns parts as the parameters of a query, without those that are "" or undefined.
 /** @param {{ [name: string]: string | number | undefined }} parts */
 export const queryOf = (parts) => new URLSearchParams(Object.entries(parts)
   .filter(([, value]) => value || value === 0).map(([name, value]) => [name, String(value)]));

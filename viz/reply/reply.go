@@ -24,12 +24,12 @@ const MaxBody = 16 << 10
 // Refuse returns an error with an HTTP status.
 var Refuse = negotiation.Refusal
 
-// Error answers with an error in the form that kubectl and the page both understand.
+// Error answers with an error that has a status code and a message.
 func Error(w http.ResponseWriter, r *http.Request, code int, message string) {
 	Wrong(w, r, Refuse(code, "%s", message))
 }
 
-// Wrong answers with an error and its status.
+// Wrong answers with an error and its status, as [handlers.WriteError] does.
 func Wrong(w http.ResponseWriter, r *http.Request, err error) { handlers.WriteError(w, r, err) }
 
 // With is a handler that answers with its result: an error with its status, a component as HTML, or a value as JSON,
@@ -56,12 +56,12 @@ func (a With) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Look answers with the result of look.
+// Look returns a handler that answers with the result of look.
 func Look[T any](look func() T) With {
 	return func(*http.Request) (any, error) { return look(), nil }
 }
 
-// Body answers with the result of f for the body's JSON value.
+// Body returns a handler that answers with the result of f for the body's JSON value, which [ReadJSON] reads.
 func Body[T any](f func(*http.Request, *T) (any, error)) With {
 	return func(r *http.Request) (any, error) {
 		body := new(T)
@@ -111,7 +111,7 @@ func Page(w http.ResponseWriter, r *http.Request, page templ.Component) {
 	_ = page.Render(r.Context(), w) // fails only if the client has disconnected
 }
 
-// writeJSON answers with value as JSON.
+// writeJSON answers with value as JSON, or without a body if code is 204.
 func writeJSON(w http.ResponseWriter, code int, value any) {
 	if code == http.StatusNoContent {
 		w.WriteHeader(code)
@@ -136,7 +136,7 @@ func About(log *probe.Log, r *http.Request) error {
 	return nil
 }
 
-// Number parses a number in a query. If the query has none, Number returns its last argument. The error is 400.
+// Number parses a number in a query. If the query has none, Number returns otherwise. The error is 400.
 func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	text := values.Get(name)
 	if text == "" {

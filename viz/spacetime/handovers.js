@@ -18,7 +18,7 @@ import { namesOf, objectKey } from "../log/fold.js";
  * @typedef {Map<string, { subject: string, queue: string, sent: number, received: number }>} Counters
  */
 
-// again maps a point at which a change is seen again to the points that may precede it, and the way between, in words.
+// again maps a point that reports a change again to the points that may precede it, and to words for the way between.
 /** @type {{ [point in probe.PointName]?: [from: probe.PointName[], says: string] }} */
 const again = {
   Etcd3IncomingSent: [["TxnCommitted"], "by etcd's watch"],
@@ -32,8 +32,8 @@ const again = {
 /** @param {{ key?: string, rv?: string }} r */
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-// trace folds records onto the state before them, which it may change. It returns a column for each record on stage
-// (here), in log order, their lines from top to bottom, and arrows. With delta, a FIFO hands over by object.
+// trace folds records onto the state before them, which it changes. It returns a column for each record on stage (here)
+// in log order, their lines from top to bottom, and arrows. With delta, a FIFO's items are matched by type and change.
 /**
  * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
  * @param {(r: { resource?: string }) => boolean} here
@@ -87,7 +87,7 @@ const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
   .flatMap(([subject, { opened, queues }]) => Object.entries(queues).map(([queue, { sent, received }]) =>
     [`${subject}@${opened} ${queue}`, { subject, queue, sent, received }])));
 
-const longest = 22; // characters of a title
+const longest = 22; // the maximum number of characters in a title
 
 // laneOf returns the first goroutine that a point names, or "".
 /** @param {fold.Point} info */

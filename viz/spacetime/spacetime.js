@@ -22,10 +22,10 @@ import { trace } from "./handovers.js";
 
 const looked = 800; // records searched for those of the resource
 const period = 300; // ms between two drawings while time runs
-const room = 80; // columns
+const room = 80; // the maximum number of columns
 /** @type {{ left: number, right: number, top: number, bottom: number }} in units of the stage (layout.go) */
 const area = JSON.parse($("#spacetime").dataset.area ?? "");
-const pitches = [16, 30]; // the minimum and the maximum distance of two lines, in units
+const pitches = [16, 30]; // the minimum and the maximum distance between two lines, in units
 
 /** @param {Column} column */
 const columnX = ({ index }) => area.left + ((index + 0.5) * (area.right - area.left)) / room;
