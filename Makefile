@@ -1,4 +1,4 @@
-# Everything that a person does here more than once. `make help` lists the targets.
+# Everything that a developer does here more than once. `make help` lists the targets.
 
 GO       ?= go
 TOOLS    := -modfile=internal/check/tools/go.mod
@@ -12,19 +12,19 @@ RACE     ?=
 RECIPE   ?=
 ARGS     ?=
 INIT     ?= $(if $(RECIPE),docs/debugger/$(RECIPE).dlv)
-# A dlv on the PATH, if it knows this Go: delve 1.26 knows Go up to 1.26. Otherwise the pinned one.
+# DLV is the dlv on the PATH if it supports this Go (delve 1.26 supports Go up to 1.26), otherwise the pinned one.
 DLV      ?= $(if $(shell [ "$$(dlv version 2>/dev/null | sed -n 's/^Version: 1\.\([0-9]*\).*/\1/p')" -ge \
               "$$($(GO) env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" ] 2>/dev/null && echo new),dlv,$(GO) tool $(TOOLS) dlv)
 BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/debugger/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
-# PHASES of `make test`: each runs, whatever another has found. Stale files are reported first, with the command that
-# writes them.
+# PHASES are those of `make test`; each runs even if another has failed. Stale files are reported first, with the
+# command that writes them.
 PHASES   := fresh race plain compat recipes browser
 PLATFORMS := darwin/arm64 windows/amd64
-# RACED are the packages whose tests run as race builds, with a fifth of the tries of each property (-short); `make
-# full` has all of them. The page's package also runs without the detector: its scripts run there only. Plain tests wait
-# more than they compute, so four packages run at once. Tests of compat build the program themselves, which go test does
-# not notice, so no result is cached.
+# RACED are the packages whose tests run as race builds, with a fifth of each property's tries (-short); `make full`
+# makes all tries. viz also runs without the race detector, because its scripts run only there. Plain tests wait more
+# than they compute, so four packages run at once. Tests of compat build the program themselves, which go test does not
+# notice, so their results are not cached.
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/otherserver ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
@@ -39,18 +39,18 @@ run: ## start everything in one process: etcd, API server, client half, page
 test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; 10 to 20 minutes on two cores
 	@sh internal/check/tools/needs.sh # git, a C compiler, chromium
 	@rm -rf bin/test && mkdir -p bin/test
-	@# The linters, if they are built first, take what the tests leave of both cores while they wait.
+	@# The linters run in the background at low priority until the browser phase, which needs both cores.
 	@{ $(MAKE) lint || echo "RED: make lint"; } > bin/test/lint 2>&1 & \
 	for phase in $(PHASES); do \
 	  if [ $$phase = browser ]; then wait; cat bin/test/lint; fi; \
 	  { $(MAKE) $$phase || echo "RED: make $$phase"; } 2>&1 | tee bin/test/$$phase; \
 	done; wait
-	@! grep -hE '^(RED|FAIL[[:space:]]+[^ ]|[[:space:]]*--- FAIL)' bin/test/* # all that is red, once more
+	@! grep -hE '^(RED|FAIL[[:space:]]+[^ ]|[[:space:]]*--- FAIL)' bin/test/* # prints all failures again
 
-fresh: ## what is generated is of these sources: else run make generate
+fresh: ## check that generated files match their sources; if not, run make generate
 	$(GO) test -vet=off -run 'Fresh' ./internal/observe/probe ./internal/play/lab ./internal/text/book ./internal/server/apiserver ./viz ./internal/check/policy
 
-race: ## tests under the race detector: chapters, and what runs goroutines around them
+race: ## tests under the race detector: the chapters, and the packages around them that start goroutines
 	$(GO) test -race -short -vet=off -timeout 1h $(RACED)
 
 plain: ## all other tests
@@ -62,16 +62,16 @@ compat: ## tests beside the real kubectl, client-go and apiserver
 recipes: ## the commands of all pages, and the recipes of the debugger
 	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h ./recipes
 
-browser: ## the page in a headless browser, by itself: it wants both cores
+browser: ## the page in a headless browser; run it alone, because it needs both cores
 	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h ./e2e
 
-storm: ## users, faults, kill -9 and restarts at once, and proof that no watcher was told wrong: make storm STORM=1m SEED=7 RACE=1
+storm: ## users, faults, kill -9 and restarts at once, and a check that every watcher got the right events: make storm STORM=1m SEED=7 RACE=1
 	cd internal/check/compat && $(GO) test $(if $(RACE),-race) ./storm -count=1 -timeout 2h -v -run TestStorm -storm $(STORM) -seed $(SEED)
 
-clients: ## run programs that no one here wrote against us and a real kube-apiserver: kube-scheduler, kwok, k9s, helm ...; PICTURE=1: write docs/programs.png
+clients: ## run other projects' programs against us and a real kube-apiserver: kube-scheduler, kwok, k9s, helm ...; PICTURE=1: write docs/programs.png
 	cd internal/check/compat && $(GO) test -tags full ./clients -count=1 -timeout 1h -v -args $(if $(PICTURE),-picture $(CURDIR)/docs/programs.png)
 
-full: test storm cross tab clients ## what CI runs, and what is too long for it: storms of ten minutes, all under the race detector, cross builds
+full: test storm cross tab clients ## what CI runs, and what takes too long for it: storms of ten minutes, all packages under the race detector, cross builds
 	$(GO) test -race -vet=off -timeout 30m ./...
 	$(GO) tool $(TOOLS) deadcode ./cmd/... > bin/unreached.txt # functions that no program calls
 	@! grep . bin/unreached.txt
@@ -91,22 +91,22 @@ lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
 	nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./cmd/viz
 	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e ./clients
-	@# Never red: what an author looks at once more, because a table is right for the usual case.
+	@# Notes that never fail: changed sentences of documents that may be true only in the usual case.
 	@git diff -U0 $$(git merge-base HEAD main 2>/dev/null || echo HEAD) -- '*.md' | \
 	  grep -iE '^[+].*(every|always|tables? above|the same)' | sed 's/^+/note: true of each row, with a cache and without? /' || true
 	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
-	diff -r viz bin/fresh/viz # a difference: run make generate and commit the result
+	diff -r viz bin/fresh/viz # if they differ: run make generate and commit the result
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
 	cd internal/check/compat && nice -n 19 $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run --build-tags full -c ../../../.golangci.yml ./...
 	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz || \
 	  { echo "if types.d.ts lacks a name: declare it in Go's table, then run make generate"; exit 1; }
-	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # what knows no document
+	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # the scripts without DOM
 
 fork: ## give the module another path: make fork MODULE=github.com/you/listwatch
 	git grep -lz listwatch -- ':!*.svg' | MODULE=$(or $(MODULE),$(error name it: MODULE=github.com/you/listwatch)) xargs -0 perl -pi -e \
 	  's{(?<![\w./-])listwatch(?=/(chapters|cmd|docs|internal|viz)\b|/\.\.\.|/["`]|$$| v0| =>)}{$$ENV{MODULE}}g if m{listwatch/|^(module|replace|\s)\s*listwatch}'
 
-where: ## say of a line which room it is in, what changes with it, and which tests notice: make where LINE=viz/stage/plan.js:40
+where: ## print a line's room, what changes with the line, and which tests cover it: make where LINE=viz/stage/plan.js:40
 	@sh internal/check/tools/where.sh $(or $(LINE),$(error name it: LINE=viz/stage/plan.js:40))
 
 size: ## count lines by room and kind, a line of more than 120 columns as two and more
@@ -155,7 +155,7 @@ cross: ## vet everything and build cmd/viz for the systems that attendees bring
 	  $(GO) vet -trimpath ./... && $(GO) build -trimpath -o /dev/null ./cmd/viz || exit 1; \
 	done
 
-bench: ## benchmarks, side by side with the real thing where there is one
+bench: ## benchmarks, beside those of upstream's code where there are any
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	mkdir -p bin
 	cd internal/check/compat && $(GO) test -run '^$$' -bench . -benchmem ./... > $(CURDIR)/bin/bench.txt
