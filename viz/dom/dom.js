@@ -118,8 +118,7 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function to call in each frame. It starts act at most once in period ms, not before the last act has
-// ended, and not in a hidden page. It ignores act's errors, and reports whether it has started act.
+// asking returns a function for each frame: it starts act at most every period ms, one at a time, not in a hidden page.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

@@ -75,8 +75,7 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A click on an element with data-seq seeks that record. With data-copy, it copies the value or, if empty, the text
-    // before the element; with data-below, it opens or closes the element's panel.
+    // A click seeks data-seq's record, copies data-copy or else the text before it, and opens or closes a panel.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));
