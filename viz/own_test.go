@@ -96,7 +96,7 @@ func TestFiveOfTheViewersChangesAreToldEach(t *testing.T) {
 }
 
 // TestTheDemoIsNeverBehindByMoreThanItsOneChange writes others' changes while the demo's change moves. Neither they nor
-// their requests are told; the demo's next change is.
+// their requests are shown; the demo's next change is.
 func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {
 	got := onToldStage(t, `var longest = 0, told = motion.plan, asked = 0;
 		motion.travels = (r) => r.point === "RequestReceived" || Boolean(r.key) && r.resource === "pods";

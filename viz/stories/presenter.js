@@ -1,4 +1,4 @@
-// Presenter: a mode for the last row of a room. A remote clicker's PageDown and PageUp step through the stations.
+// Presenter: a mode for viewers far from the screen. A remote clicker's PageDown and PageUp step through the stations.
 
 import { $, parts, put, when } from "../dom/dom.js";
 

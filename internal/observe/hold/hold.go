@@ -307,7 +307,7 @@ func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (end
 	it := &walk{log, what}
 	began, status := log.Last(), w.Status()
 	before, next := it.newest(&status), probe.Query{Key: it.Key, RV: it.RV}
-	var front *probe.Waiting // the goroutine that the query selects; nil: the one with the walked object
+	var front *probe.Waiting // the goroutine that next selects; nil: the one with the walked object
 	for range walkRounds {
 		w.Step(next)
 		moved := 0

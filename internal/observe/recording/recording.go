@@ -1,7 +1,7 @@
 // Package recording writes the probe log to a file while the program runs, and reads such a file later. A recording is
 // a gzip file of JSON lines: a [Header], then one record a line.
 //
-// [Write] follows the log from its beginning, for the flag -record. A [Flight] watches the log and, when something goes
+// [Write] follows the log from its oldest record, for the flag -record. A [Flight] watches it and, when something goes
 // wrong, writes the records that led to it. [Read] reads such a file, and limits the memory that it takes. The page
 // reads the same files (viz/log/recording.js): format and limits must be changed in both.
 //

@@ -60,7 +60,7 @@ type Clock struct {
 	speed   float64 // the speed while the clock runs
 	paused  bool
 	moving  bool // whether Advance moves the clock, which then does not run by itself
-	beating bool // whether Run runs
+	beating bool // whether Run is running
 	timers  timers
 }
 
@@ -132,7 +132,7 @@ func (c *Clock) nowLocked() time.Time { return c.frame.at(time.Now()) }
 // Since returns the world's time that has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// SetSpeed sets the world seconds per second while the clock is not paused. It refuses all but [MinSpeed, MaxSpeed].
+// SetSpeed sets the speed, in world seconds per second. It returns an error if speed is not in [MinSpeed, MaxSpeed].
 func (c *Clock) SetSpeed(speed float64) error {
 	if !(speed >= MinSpeed && speed <= MaxSpeed) { // this form of the condition refuses NaN, too
 		return fmt.Errorf("speed %v: want %v to %v", speed, MinSpeed, MaxSpeed)

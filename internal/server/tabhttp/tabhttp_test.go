@@ -49,8 +49,8 @@ func open(t *testing.T, handler http.Handler) *page {
 
 func (p *page) say(m Message) { p.proxy.Receive(p.ctx, m) }
 
-// told waits until nothing happens, and returns the messages of exchange 1: their kinds, all their bytes, and the last
-// message.
+// told waits until every goroutine is blocked, and returns the messages of exchange 1: their kinds, all their bytes,
+// and the last message.
 func (p *page) told() (kinds []string, body string, last Message) {
 	synctest.Wait()
 	p.mu.Lock()
