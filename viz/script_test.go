@@ -33,8 +33,7 @@ import (
 	"listwatch/viz/book"
 )
 
-// engine runs, in Go, those modules of the page that do not use the document, so that a test can compare them with the
-// Go code without a browser.
+// engine runs, in Go, the modules of the page that do not use the document, to compare them with the Go code.
 type engine struct {
 	vm *goja.Runtime
 }
@@ -225,8 +224,7 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	assert.True(t, n == probe.MaxText, "a text of %d, want %d", n, probe.MaxText)
 }
 
-// TestADroppedRecordingIsShownOrRefusedWithASentence tests log/recording.js; the program's -replay is as strict
-// (internal/observe/recording).
+// TestADroppedRecordingIsShownOrRefusedWithASentence tests log/recording.js, which is as strict as -replay.
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	e := reading(t)
 	header, good := `{"format":"listwatch recording","version":1}`,
@@ -339,8 +337,7 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/texts.js: beyond 2^53 adding a step changes nothing,
-// and a loop up to the last mark would not end.
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/texts.js: beyond 2^53 adding a step changes nothing.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/texts.js"})
 	for name, test := range map[string]struct {
@@ -370,16 +367,19 @@ func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleLookForIsAmongTheFirstThree searches the pages for error messages, metrics, current and former symbols,
-// and questions in plain words.
+// TestWhatPeopleLookForIsAmongTheFirstThree searches for messages, metrics, symbols, and questions in plain words.
 func TestWhatPeopleLookForIsAmongTheFirstThree(t *testing.T) {
 	answer := httptest.NewRecorder()
 	book.New(scenario.All).ServeHTTP(answer, httptest.NewRequest("GET", "/book/index.json", nil))
 	e := newEngine(t, map[string]string{"rank": "book/rank.js"})
 	run[bool](t, e, `var index = new page.rank.Index(JSON.parse(`+quote(t, answer.Body.Bytes())+`)); true`)
 	var ours strings.Builder // the words of the search's code
-	for _, file := range []string{"rank.js", "search.js", "book.go", "../../internal/text/book/places.go"} {
+	for _, file := range strings.Fields("rank.js search.js book.go called.txt ../../internal/text/book/places.go") {
 		ours.Write(require.Value(os.ReadFile("book/" + file))(t))
+	}
+	for line := range strings.Lines(string(require.Value(os.ReadFile("book/called.txt"))(t))) {
+		at, _, _ := strings.Cut(line, " ")
+		assert.True(t, at[0] != '/' || strings.Contains(answer.Body.String(), `["`+at+`",`), "no %s", at)
 	}
 	asked := 0
 	for line := range strings.Lines(string(require.Value(os.ReadFile("book/testdata/queries.txt"))(t))) {

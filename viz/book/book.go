@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -47,8 +48,8 @@ func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)
 }
 
-// pages serves pages, each rendered on request. It typesets the book on its first call, and returns the pages by path;
-// the page at "" is for unknown paths.
+// pages serves pages, each rendered on request. The first call typesets the book, and returns the pages by path; the
+// page at "" is for unknown paths.
 type pages func() (map[string]templ.Component, error)
 
 func newPages(fsys, documents fs.FS, stories []scenario.Story) pages {
@@ -177,11 +178,17 @@ const storyPath = text.Root + "stories/"
 // indexPath is the address of the search index (search.js).
 const indexPath = text.Root + "index.json"
 
-// index lists the places of the book and the beats of the stories, each as [address, page, heading, words].
+//go:embed called.txt
+var called string
+
+// index lists the places of the book and the beats of the stories, each as [address, page, heading, words]. A place's
+// words are its text and, after a line break, what people call its subject (called.txt).
 func index(b *text.Book, stories []scenario.Story) templ.Component {
 	var rows [][4]string
 	for _, p := range b.Places() {
-		rows = append(rows, [4]string{p.At, p.Page, p.Heading, p.Words})
+		_, words, _ := strings.Cut(called, "\n"+p.At+" ")
+		words, _, _ = strings.Cut(words, "\n")
+		rows = append(rows, [4]string{p.At, p.Page, p.Heading, p.Words + "\n" + words})
 	}
 	for _, story := range stories {
 		for i, beat := range story.Beats {

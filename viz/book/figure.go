@@ -15,8 +15,7 @@ import (
 // stage draws one of several. [indexOf] finds each after the previous moment. A star marks the representative moment.
 type told struct{ take, moments string }
 
-// figures has the figure of each chapter. tries has the recordings of first tries, made from a lab's broken source. A
-// chapter shows its first try before the repair.
+// figures has the figure of each chapter. tries has the recordings of first tries, of a lab's broken source.
 var (
 	figures = map[int]told{
 		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},

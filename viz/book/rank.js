@@ -2,11 +2,12 @@
 
 /**
  * @typedef {[address: string, page: string, heading: string, words: string]} Row
+ *   words: after a line break, what people call the subject
  * @typedef {{ row: Row, counts: Map<string, number>, size: number }} Place
  */
 
-const inHeading = 4; // the weight of a word in a heading
-const inPage = 1.5;
+const inHeading = 4; // the weight of a word in a short heading
+const inPage = 1.5; // also for the words of called.txt
 const synonym = 0.6; // the weight of another word of the same meaning
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.5; // BM25's b: the penalty for long places
@@ -40,28 +41,29 @@ const stems = (words) => words.flatMap((word) => {
 
 // alike contains, for a stem, the stems of all words with its meaning.
 /** @type {Map<string, string[]>} */
-const alike = new Map(`stale outdated obsolete old behind lag; ready load fill sync populate warm initialize;
-  miss lose lost skip; evict kick terminate disconnect; hang stuck freeze deadlock dead; throttle limit rate;
-  end close drop stop exit finish; page paginate pagination chunk; twice duplicate double; delete remove gone erase;
-  retry repeat requeue again backoff; fail error; copy clone; modify mutate change; big large size capacity;
-  slow late delay; down unreachable crash outage; memory ram oom leak; cache store informer; talk ask request contact;
-  forbid refuse reject invalid contradict; keep retain hold; concurrent parallel simultaneous; quiet idle silent;
-  reconnect resume rewatch; compact forget; rv resourceversion; apiserver server`.split(";")
-  .map((line) => stems(wordsOf(line)))
+const alike = new Map(`ready load fill sync populate warm initialize; forbid refuse reject invalid contradict;
+  stale outdated obsolete old behind lag; retry repeat requeue again backoff; concurrent parallel simultaneous;
+  evict kick terminate disconnect; hang stuck freeze deadlock dead; end close drop stop exit finish; quiet idle silent;
+  page paginate pagination chunk; down unreachable crash outage; delete remove gone erase; talk ask request contact;
+  reconnect resume rewatch; big large size capacity; twice duplicate double; modify mutate change; miss lose lost skip;
+  cache store informer; throttle limit rate; memory ram oom leak; rv resourceversion; keep retain hold; compact forget;
+  slow late delay; fail error; copy clone; apiserver server`.split(";").map((line) => stems(wordsOf(line)))
   .flatMap((group) => group.map((stem) => [stem, group])));
 
 /** @param {string} text */
 const bare = (text) => wordsOf(text).join(" ").toLowerCase();
 
 /** @param {Row} row @returns {Place} */
-function placeOf(row) {
-  const [, page, heading, words] = row;
+function placeOf([address, page, heading, all]) {
+  const [words, called = ""] = all.split("\n");
+  const short = Math.min(1, 0.25 + 6 / wordsOf(heading).length); // 1 for up to eight words
   const counts = new Map();
-  for (const { text, worth } of [{ text: heading.replace(/\(\d+ \w+\)/, ""), worth: inHeading },
-    { text: page, worth: /#at-[a-z]{3,}(-\d+)?$/.test(row[0]) ? inHeading : inPage }, { text: words, worth: 1 }]) {
+  for (const { text, worth } of [{ text: words, worth: 1 }, { text: called, worth: inPage },
+    { text: heading.replace(/\(\d+ \w+\)/, ""), worth: inHeading * short },
+    { text: page, worth: /#at-[a-z]{3,}(-\d+)?$/.test(address) ? inHeading : inPage }]) {
     for (const stem of stems(wordsOf(text))) counts.set(stem, (counts.get(stem) ?? 0) + worth);
   }
-  return { row, counts, size: stems(wordsOf(`${heading} ${words}`)).length + 10 };
+  return { row: [address, page, heading, words], counts, size: stems(wordsOf(`${heading} ${words}`)).length + 10 };
 }
 
 // keyOf returns the section, source file or story of a place. The results have only the best place of each.

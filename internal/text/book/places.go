@@ -22,8 +22,7 @@ type Place struct {
 }
 
 var (
-	// section, row and question match a heading, a row of a table, and a question with its answer. Each makes a place,
-	// with its id and its name.
+	// section, row and question match a heading, a table's row, and a question with its answer, with id and name.
 	section  = regexp.MustCompile(`(?s)<h[23] id="([^"]*)">(.*?)</h[23]>`)
 	row      = regexp.MustCompile(`(?s)<tr id="([^"]*)">\s*<td[^>]*>(.*?)</td>(.*?)</tr>`)
 	question = regexp.MustCompile(`(?s)<p id="([^"]*)"><strong>(.*?)</strong></p>(\s*<details.*?</details>)?`)
@@ -110,8 +109,7 @@ func (e *editor) declarations() []Place {
 //	../../docs/WHERE.md                   /book/docs/WHERE
 //	../../internal/observe/fold           none: the words stay without the link
 //
-// A chapter or file that does not exist is a problem. A walk over all pages checks that the page has the linked place
-// (viz/book_test.go).
+// A chapter or file that does not exist is a problem. viz/book_test.go checks that the page has the linked place.
 func (d *document) link(node *ast.Link) {
 	if node.Parent() == nil {
 		return // an excerpt has replaced it
