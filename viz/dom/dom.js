@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
  * @typedef {{ [name: string]: Value }} Attributes
  */
 
-// $ returns the first element that matches a selector, or null, which its type omits. kind is the element's class.
+// $ returns the first element that matches a selector, or null, which its type omits. kind is for the type checker.
 /** @template {Element} [T=HTMLElement] @param {string} selector @param {new () => T} [kind] @returns {T} */
 export const $ = (selector, kind) => part(document, selector, kind);
 

@@ -157,8 +157,8 @@ export class Pace {
     return this.single || this.since(lately) > told || this.behind > late;
   }
 
-  // chooses reports whether to show a change: never a summed one, always a followed one, others unless late and by the
-  // demo. If there are too many: with a goal some of them, otherwise the newest, once the current one ends or stops.
+  // chooses reports whether to show a change: never a summed one, always a followed one, any other except late ones of
+  // the demo. If there are too many: with a goal some of them, otherwise the newest, once the current one ends or stops.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;

@@ -109,7 +109,7 @@ func (p Past) serveRecording(w http.ResponseWriter, r *http.Request) {
 }
 
 // records answers GET /viz/records?from=&to=&limit= with up to limit matching records in [from, to), and the record to
-// continue from. It also takes the parameters of [ReadQuery]. The error is 410 if a record in [from, to) is gone.
+// continue from. It also takes [ReadQuery]'s parameters. The error is 400, or 410 if a record in [from, to) is gone.
 func (p Past) records(r *http.Request) (any, error) {
 	log, query := p.Log, r.URL.Query()
 	from, wrongFrom := reply.Number(query, "from", log.Oldest())
