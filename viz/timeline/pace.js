@@ -158,7 +158,7 @@ export class Pace {
   }
 
   // chooses reports whether to show a change: never a summed one, always a followed one, any other except late ones of
-  // the demo. If there are too many: with a goal some of them, otherwise the newest, once the current one ends or stops.
+  // the demo. If there are too many: with a goal some of them, otherwise the newest once the current one ends or stops.
   /** @param {probe.Record} r */
   chooses(r) {
     const { goal, clock, own } = this;
