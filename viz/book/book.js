@@ -15,7 +15,7 @@ class MiniStage {
     this.text = $("article");
     this.repair = document.querySelector("#the-repair");
     this.tried = this.steps.filter((li) => li.dataset.lab).length; // the number of steps of the first try
-    this.answer = this.text.querySelectorAll("details.answer")[Number(mini.dataset.fold)]; // of the first try
+    this.answer = this.text.querySelectorAll("details.answer")[Number(mini.dataset.fold)]; // shown by the first try
     this.wide = matchMedia("screen and (min-width: 64rem)");
     /** @type {HTMLIFrameElement | null} */
     this.frame = null; // set once the mini-stage is open

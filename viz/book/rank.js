@@ -12,7 +12,7 @@ const synonym = 0.6; // the weight of another word of the same meaning
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.5; // BM25's b: the penalty for long places
 /** @type {[addresses: RegExp, worth: number][]} */
-const kinds = [ // the weight of places that answer less often, or more often, than an ordinary section
+const kinds = [ // the factors for places that answer a question less, or more, often than an ordinary section
   [/#L\d+$/, 0.6], // a line of source
   [/docs\/(?:ARCHITECTURE|BEYOND|CHANGES|CONTRIBUTING|COSTS|DEBUGGING|KINDS|LABS|OLD-NAMES|WHERE)/, 0.5],
   [/#(?:\d+--|all-of-it|first-try|locks-and|the-data|the-picture|try-it|watch-it|what-else)/, 0.6],
@@ -23,7 +23,7 @@ const empty = new Set(`a after am an and any are as at be been being between but
   not occur occurs of on one only or our out really right should so some still than that the their then there this to
   up us use vs want was way we were what when where which while who why will with would you your`.split(/\s+/));
 
-// stemOf removes a word's ending: "cached", "caching" and "cache" have one stem.
+// stemOf removes a word's ending: "cached", "caching" and "cache" have one stem, and so do "drop" and "dropped".
 /** @param {string} word */
 const stemOf = (word) => (word.length < 4 ? word : word.replace(/(?:ions?|ings?|ed|es|e|s)$/, (end) => (
   word.length - end.length < 3 || (end === "s" && word.endsWith("ss")) ? end : ""))
@@ -39,7 +39,7 @@ const stems = (words) => words.flatMap((word) => {
   return [word, ...(parts.length > 1 ? parts : [])].map((each) => stemOf(each.toLowerCase()));
 });
 
-// alike contains, for a stem, the stems of all words with its meaning.
+// alike maps a stem to the stems of all words with about its meaning, itself included.
 /** @type {Map<string, string[]>} */
 const alike = new Map(`ready load fill sync populate warm initialize; forbid refuse reject invalid contradict;
   stale outdated obsolete old behind lag; retry repeat requeue again backoff; concurrent parallel simultaneous;

@@ -239,7 +239,7 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 type codeView struct {
 	*book.Site
 	Point string                // the lit point
-	Fact  string                // the point's fact, a sentence
+	Fact  string                // the point's [probe.Info] Fact
 	At    int                   // the lit line
 	Sites []*book.Site          // the part's declarations, in path order
 	First map[*book.Site]string // the part's first point at each site

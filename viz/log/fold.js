@@ -13,7 +13,7 @@ const maxRows = 24; // on a shelf
 const maxText = 240; // code points of any text a client may have chosen
 const maxQuoted = 4096; // characters of a text in a picture that the page did not make
 
-// dict returns a map for a client's names. An ordinary object has "toString" from the start, and loses "__proto__".
+// dict returns a map for names that clients chose. An ordinary object always has "toString", and loses "__proto__".
 /** @returns {{ [name: string]: any }} */
 const dict = () => Object.create(null);
 

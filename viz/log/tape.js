@@ -1,4 +1,4 @@
-// The tape: records and pictures in memory. The picture at a cursor is the newest one kept up to there, folded on.
+// The tape: records and pictures in memory. The picture at a cursor is the newest up to it, with the records since.
 
 import { get, queryOf } from "../lib/api.js";
 import { agentOf } from "./fold.js";
