@@ -94,7 +94,7 @@ func TestRunKeepsTheFoldCurrentWithoutAnyPage(t *testing.T) {
 		log, pods := newLog()
 		ui := show(log)
 		bubble.Go(t, "test.ui", ui.Run)
-		for range 100 { // far more than the log's size in all, but not within one period
+		for range 100 { // more records than the log holds, but few in each period
 			pods.At(probe.TxnCommitted, "a", 1)
 			time.Sleep(framePeriod / 4)
 		}
