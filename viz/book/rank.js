@@ -47,7 +47,8 @@ const alike = new Map(`ready load fill sync populate warm initialize; forbid ref
   page paginate pagination chunk; down unreachable crash outage; delete remove gone erase; talk ask request contact;
   reconnect resume rewatch; big large size capacity; twice duplicate double; modify mutate change; miss lose lost skip;
   cache store informer; throttle limit rate; memory ram oom leak; rv resourceversion; keep retain hold; compact forget;
-  slow late delay; fail error; copy clone; apiserver server`.split(";").map((line) => stems(wordsOf(line)))
+  slow late delay; fail error; copy clone; start startup boot; newest latest recent; maximum max; update edit;
+  handler callback; permission rbac; apiserver server`.split(";").map((line) => stems(wordsOf(line)))
   .flatMap((group) => group.map((stem) => [stem, group])));
 
 /** @param {string} text */
