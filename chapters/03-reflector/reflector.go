@@ -15,9 +15,8 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// The server is asked to end each watch after five to ten minutes, so that one that hangs there is replaced, and the
-// server is rid of those whose clients have gone. It does not help against a connection that died silently: the end is
-// lost, too.
+// The server is asked to end each watch after five to ten minutes: this replaces a watch that hangs there, and ends one
+// whose client has gone. It does not help against a connection that died silently, where the end is lost, too.
 const (
 	defaultMinWatchTimeout = 5 * time.Minute // upstream's default, see Differs on [Reflector]
 	defaultMaxWatchTimeout = 10 * time.Minute
@@ -43,8 +42,8 @@ type Config struct {
 	// upstream's, it has nothing to do with UseWatchList.
 	WatchListPageSize int64
 
-	// MaxInternalErrorRetryDuration is for how long a watch that fails with 500 InternalError is opened again at
-	// once, without a list. 0: never. The cacher gives etcd 30 s to elect a leader.
+	// MaxInternalErrorRetryDuration is how long after a first 500 InternalError watches are opened again, without a
+	// list; a minute without one makes the next the first. 0: never. The cacher gives etcd 30 s to elect a leader.
 	MaxInternalErrorRetryDuration time.Duration
 
 	// WatchErrorHandler is called after every round that ended because a list failed, or a watch that follows the state
@@ -106,7 +105,8 @@ func New(config Config) *Reflector {
 
 // Run lists and watches, again and again, until ctx is done. Between two rounds it waits, even
 // if the last one ended without an error: a round only ends when something is wrong. Only one
-// goroutine may call it. Once it has returned, nothing calls the store.
+// goroutine may call it. When ctx is done, a wait or a watch ends at once, and a list when the
+// ListerWatcher returns; no WatchErrorHandler is called. After Run, nothing calls the store.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).RunWithContext
 func (r *Reflector) Run(ctx context.Context) {
@@ -165,8 +165,8 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	return r.watchWithResync(ctx, nil)
 }
 
-// LastSyncResourceVersion returns the resource version of the newest list or event that was given to the store, ""
-// before the first. The store may be a moment ahead of it.
+// LastSyncResourceVersion returns the version of the newest list or event that was given to the store, also of an event
+// refused, except with 410; "" before the first. Initial ADDED events do not count. The store may be a moment ahead.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).LastSyncResourceVersion
 func (r *Reflector) LastSyncResourceVersion() string {
@@ -189,8 +189,8 @@ func (r *Reflector) setIsLastSyncResourceVersionUnavailable(unavailable bool) {
 
 // relistResourceVersion returns the version a LIST asks for. The first list takes what the
 // server has at hand ("0"); a later one must not be older than what the store has seen; and if
-// the server refused that, the answer has to be the newest state (""), which the server makes
-// sure of by asking its source how far it is.
+// the server refused that, lists and streams ask for the newest state ("") until one succeeds.
+// The server makes sure of it by asking its source how far it is.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).relistResourceVersion
 func (r *Reflector) relistResourceVersion() string {

@@ -19,12 +19,13 @@ import (
 // Upstream: k8s.io/client-go/tools/cache/listwatch.go: ListerWatcherWithContext
 // Differs: the context variant is the only one, and has the plain name.
 type ListerWatcher interface {
-	// List returns a list object: its items, its resource version, and a continue token if
-	// Limit cut it short.
+	// List returns a list object, in one request: its items, its resource version, from which
+	// a watch can go on, and if Limit cut it short a continue token, for the caller to use.
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 
 	// Watch begins a stream of events. ctx bounds the whole stream, not only its beginning. The
-	// caller calls Stop when it has had enough, even if the stream has ended by itself.
+	// caller calls Stop when it has had enough, even if the stream has ended by itself. After
+	// an error there is nothing to stop.
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
@@ -46,24 +47,23 @@ type Store interface {
 	Resync() error
 }
 
-// ResourceVersionUpdater is a [Store] that wants to know how far the reflector is. It is told after every event,
-// bookmarks included, and after the event itself was stored. A list's version comes with Replace instead.
+// ResourceVersionUpdater is a [Store] that gets the version of every event but initial ones, bookmarks included, after
+// the event itself. A list's version comes with Replace instead.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ResourceVersionUpdater
 type ResourceVersionUpdater interface {
 	UpdateResourceVersion(resourceVersion string)
 }
 
-// BookmarkStore is a [Store] that wants to be handed bookmarks in order with the other events.
+// BookmarkStore is a [Store] that gets bookmarks, in order with the other events.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: ReflectorBookmarkStore
 type BookmarkStore interface {
 	Bookmark(resourceVersion string) error
 }
 
-// TransformingStore is a [Store] that changes objects before it keeps them. The reflector applies the function to the
-// objects of a streamed initial state as they come in, so that the large form need not be held for all of them at once.
-// The store applies it again in Replace: a TransformFunc must not mind being applied to its own result.
+// TransformingStore is a [Store] that changes objects before it keeps them. The reflector transforms a streamed initial
+// state as it comes in, to keep only small objects; the store does so again in Replace, see [TransformFunc].
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: TransformingStore
 type TransformingStore interface {

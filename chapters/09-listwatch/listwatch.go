@@ -34,12 +34,12 @@ func (c *RESTClient) ListWatch(resource, namespace string,
 	return &ListWatch{client: c, resource: resource, namespace: namespace, optionsModifier: optionsModifier}
 }
 
-// List implements [reflector.ListerWatcher].
+// List implements [reflector.ListerWatcher]: it makes one request. The reflector's pager asks for further pages.
 func (lw *ListWatch) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return lw.request(options).Do(ctx).Get()
 }
 
-// Watch implements [reflector.ListerWatcher].
+// Watch implements [reflector.ListerWatcher]. With an error, no stream is open.
 func (lw *ListWatch) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	return lw.request(options).Watch(ctx)

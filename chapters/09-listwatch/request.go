@@ -158,10 +158,10 @@ func (r *Request) Do(ctx context.Context) Result {
 	return result
 }
 
-// Watch sends the request and returns the answer as a stream of events. The first attempt does
-// not wait for the limiter: a watch replaces another that has ended, and is not worth delaying.
-// If the connection keeps breaking, the result is a watch that is closed already: after ten
-// seconds of attempts the reflector watches again. ctx bounds the stream.
+// Watch sends the request and returns the answer as a stream of events; a status other than 200
+// is an error. The first attempt does not wait for the limiter: a watch replaces one that has
+// ended. If the connection keeps breaking, the result is a watch that is closed already: after
+// ten seconds of attempts the reflector watches again. ctx bounds the stream.
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).Watch
 func (r *Request) Watch(ctx context.Context) (watch.Interface, error) {

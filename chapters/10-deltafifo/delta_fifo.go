@@ -17,8 +17,8 @@ import (
 //	          Updated
 //	          Deleted
 //
-// Pop takes the first key with its whole list, and holds mu while that is processed. Two deletions in a row become one;
-// nothing else is merged. A key is in queue exactly if it is in items, and at most once.
+// Pop takes the first key with its whole list, and holds mu while that is processed. Two deletions in a row become the
+// one that has the final state; nothing else is merged. A key is in queue exactly if it is in items, and at most once.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: DeltaFIFO
 // Differs: a list is always told as Replaced; upstream can be told to make Sync of it, as before 2020.
@@ -51,8 +51,8 @@ func (f *DeltaFIFO) Add(obj any) error { return f.queueAction(Added, obj) }
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Update
 func (f *DeltaFIFO) Update(obj any) error { return f.queueAction(Updated, obj) }
 
-// Delete queues obj as [Deleted], unless its key is unknown: to the queue and to the store. A relist
-// has then told of the deletion already.
+// Delete queues obj as [Deleted], unless its key is unknown, to the queue and to the store: then a list has shown the
+// deletion before. (A [RealFIFO] always queues it.)
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Delete
 func (f *DeltaFIFO) Delete(obj any) error { return f.queueAction(Deleted, obj) }
@@ -113,8 +113,8 @@ func dedupDeltas(deltas Deltas) Deltas {
 	return deltas[:n-1]
 }
 
-// Replace queues every object of list as [Replaced], and then a [Deleted] with a [DeletedFinalStateUnknown] for every
-// key that is queued or known but not listed. The resource version is of no interest here.
+// Replace queues every object of list as [Replaced], and then a [Deleted] for every key that is queued or known but not
+// listed: a [DeletedFinalStateUnknown] of the newest object queued, or else stored. The version is not kept.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Replace
 // Differs: all or nothing: an object without a key refuses the whole list; upstream keeps what came before it.

@@ -55,8 +55,8 @@ func (f *RealFIFO) Add(obj any) error { return f.enqueue(Added, obj) }
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Update
 func (f *RealFIFO) Update(obj any) error { return f.enqueue(Updated, obj) }
 
-// Delete queues obj as [Deleted], known or not: to find out, the queue would have to look at a store that is about to
-// change. A handler may therefore be told of the deletion of something it was never told of.
+// Delete queues obj as [Deleted], known or not: to find out, the queue would have to read a store that is about to
+// change. So a handler may get OnDelete for a key that it never had. (A [DeltaFIFO] drops the deletion of such a key.)
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Delete
 func (f *RealFIFO) Delete(obj any) error { return f.enqueue(Deleted, obj) }

@@ -20,7 +20,7 @@ func (c *Indexer) GetByKey(key string) (item any, exists bool, err error) {
 	return item, exists, nil
 }
 
-// List returns all objects in any order. They are shared: callers must not write to them.
+// List returns all objects of one moment, in any order. They are shared: do not write to them. The slice is yours.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).List
 func (c *Indexer) List() []any {
@@ -38,7 +38,8 @@ func (c *Indexer) ListKeys() []string {
 	return slices.AppendSeq(make([]string, 0, len(c.items)), maps.Keys(c.items))
 }
 
-// Index returns the objects that share a value of the named index with obj, which need not be stored itself.
+// Index returns the objects that share a value of the named index with obj, which need not be stored. It returns an
+// error if there is no index of that name, or the index function's error for obj.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Index
 func (c *Indexer) Index(name string, obj any) ([]any, error) {
@@ -67,7 +68,7 @@ func (c *Indexer) objectsLocked(keys sets.Set[string]) []any {
 	return list
 }
 
-// IndexKeys returns the keys of the objects under value in the named index, sorted.
+// IndexKeys returns the keys of the objects under value in the named index, sorted, or ByIndex's error.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).IndexKeys
 func (c *Indexer) IndexKeys(name, value string) ([]string, error) {
@@ -78,7 +79,7 @@ func (c *Indexer) IndexKeys(name, value string) ([]string, error) {
 }
 
 // LastStoreSyncResourceVersion answers "has my own write reached my cache?": a store whose writes come in the order of
-// the server holds everything up to the version returned. It is "" if the store cannot tell.
+// the server holds everything up to the version returned. It is "" before the first write, and always if Unordered.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).LastStoreSyncResourceVersion
 func (c *Indexer) LastStoreSyncResourceVersion() string {

@@ -30,11 +30,11 @@ type Config struct {
 	Unordered bool
 }
 
-// Indexer holds objects under the keys they have themselves, and indices over them. It also
-// knows the resource version up to which it has been told everything, see
-// [Indexer.LastStoreSyncResourceVersion]. It is a [reflector.Store], too, so a reflector can
-// fill one directly when no handler needs to be told. Any goroutine may call any method. Writes
-// wait for reads, and reads for writes. Objects that come out are shared: do not write to them.
+// Indexer holds objects under the keys they have themselves, and indices over them. It returns
+// the version up to which it has everything: [Indexer.LastStoreSyncResourceVersion]. It is also
+// a [reflector.Store], which a reflector can fill directly, without handlers. Any goroutine may
+// call any method. A read sees one state, the next perhaps a newer one; reads wait for writes,
+// and writes for reads. Readers share the objects, and must not write to them.
 //
 // Upstream: k8s.io/client-go/tools/cache/index.go: Indexer
 // Upstream: k8s.io/client-go/tools/cache/store.go: cache
@@ -145,7 +145,7 @@ func (c *Indexer) changedLocked(typ, key string, obj any) {
 	}
 }
 
-// Replace makes list the whole content of the store.
+// Replace makes list the whole content of the store. Its only error, for an object without a key, changes nothing.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Replace
 func (c *Indexer) Replace(list []any, resourceVersion string) error {

@@ -15,15 +15,15 @@ type ResourceEventHandler interface {
 	// OnUpdate gets a new state. old is the last one that this handler got. Both may be the same: after a relist or
 	// a resync nothing needs to have changed.
 	OnUpdate(old, obj any)
-	// OnDelete gets the last state that matched, or a [deltafifo.DeletedFinalStateUnknown] if the deletion was missed.
+	// OnDelete gets the last state that matched, with the version of its deletion; or, if the deletion was missed, a
+	// [deltafifo.DeletedFinalStateUnknown], by value, whose Obj may be an older state or nil.
 	OnDelete(obj any)
 }
 
-// ResourceEventHandlerFuncs makes a handler of functions, any of which may be nil. They are not told of
-// isInInitialList; a handler that needs it implements the interface.
+// ResourceEventHandlerFuncs makes a handler of functions, any of which may be nil. None of them gets isInInitialList.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ResourceEventHandlerFuncs
-// Differs: there is no ResourceEventHandlerDetailedFuncs, whose AddFunc is told.
+// Differs: there is no ResourceEventHandlerDetailedFuncs, whose AddFunc gets isInInitialList.
 type ResourceEventHandlerFuncs struct {
 	AddFunc    func(obj any)
 	UpdateFunc func(old, obj any)

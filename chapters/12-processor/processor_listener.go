@@ -41,8 +41,7 @@ type notification struct {
 // and from how many on its handler is watched for slowness.
 const initialBufferSize = 1024
 
-// slowHandler is how long a handler may take for one notification before it is counted as slow. Only handlers with
-// more than initialBufferSize notifications waiting are watched.
+// slowHandler is the duration above which a call is counted as slow, if more than initialBufferSize notifications wait.
 const slowHandler = 100 * time.Millisecond
 
 // processorListener brings notifications to one handler, through two unbuffered channels and a

@@ -69,7 +69,7 @@ type informerKey struct {
 }
 
 // InformerFor returns the informer of a resource whose objects have example's type, and makes
-// it, with a namespace index, if there is none.
+// it, with a namespace index, if there is none. It runs from the next Start on.
 //
 // Upstream: k8s.io/client-go/informers/factory.go: (*sharedInformerFactory).InformerFor
 // Upstream: k8s.io/client-go/informers/core/v1/pod.go: NewFilteredPodInformer

@@ -16,9 +16,8 @@ const minimumResyncPeriod = time.Second
 type HandlerOptions struct {
 	// Name is what probes, snapshots and waiting call it; default "l1", "l2", … It must be unique.
 	Name string
-	// ResyncPeriod is how often the handler wants to be shown everything; 0 for never, nil for the informer's period.
-	// Periods under a second are raised to a second, and those of handlers added to a running informer to the period
-	// at which it checks.
+	// ResyncPeriod is how often the handler gets all objects again, at least a second; 0: never, nil: the informer's
+	// period. In a running informer it is at least the period at which the informer checks.
 	ResyncPeriod *time.Duration
 	// Quiet keeps the handler out of probes and snapshots.
 	Quiet bool
@@ -32,8 +31,9 @@ func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHan
 }
 
 // AddEventHandlerWithOptions adds a handler, before the informer is run or while it runs; after
-// its end, this is an error. A late handler first gets OnAdd for each object of the store. The
-// call waits for the batch being processed, holds up the next, and waits for no handler.
+// its end, this is an error. A late handler first gets OnAdd for each object of the store, in
+// any order, with isInInitialList. The call waits for the batch being processed, holds up the
+// next, and waits for no handler.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandlerWithOptions
 func (s *SharedIndexInformer) AddEventHandlerWithOptions(handler processor.ResourceEventHandler,

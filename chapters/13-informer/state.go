@@ -15,7 +15,7 @@ import (
 // Differs: has no GetStore, which is the same without indices.
 func (s *SharedIndexInformer) GetIndexer() *indexer.Indexer { return s.indexer }
 
-// AddIndexers adds indexers, also to a running informer.
+// AddIndexers is [indexer.Indexer.AddIndexers], also for a running informer; after the informer's end it is an error.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddIndexers
 func (s *SharedIndexInformer) AddIndexers(indexers indexer.Indexers) error {

@@ -10,7 +10,7 @@ import (
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: WaitFor
 // Differs: waits for one after the other, since callers are not told which of them came first.
-// There is no WaitForCacheSync, which polls.
+// There is no WaitForCacheSync, which polls every 100 ms.
 func WaitFor(ctx context.Context, all ...<-chan struct{}) bool {
 	for _, done := range all {
 		select {

@@ -49,7 +49,7 @@ func (r *ControllerExpectations) SatisfiedExpectations(key string) bool {
 // ExpectCreations is called before the first of n creations: the informer may be faster than the answer.
 func (r *ControllerExpectations) ExpectCreations(key string, n int) { r.set(key, n) }
 
-// ExpectDeletions is called before the first of the pods is deleted.
+// ExpectDeletions is called before the first of the pods is deleted. It replaces what was expected, as ExpectCreations.
 func (r *ControllerExpectations) ExpectDeletions(key string, pods []string) { r.set(key, 0, pods...) }
 
 func (r *ControllerExpectations) set(key string, add int, del ...string) {
