@@ -15,8 +15,8 @@ import (
 
 // watchList makes the store's content that of one stream's initial events, and returns the
 // stream, still open, for the changes that follow. Both results are nil when ctx is done. An
-// error means that this server does not stream initial events, or not now: a list may still
-// work.
+// error means that this server does not stream initial events, or not now, or that the store
+// refused them: a list may still work.
 //
 // Upstream: k8s.io/client-go/tools/cache/reflector.go: (*Reflector).watchList
 func (r *Reflector) watchList(ctx context.Context) (watch.Interface, error) {

@@ -73,7 +73,7 @@ func NewIndexer(cfg Config) *Indexer {
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Add
 func (c *Indexer) Add(obj any) error { return c.Update(obj) }
 
-// Update stores obj under its key, whether there was an object or not.
+// Update stores obj under its key, whether there was an object or not. Its only error is that of an obj without a key.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Update
 func (c *Indexer) Update(obj any) error {

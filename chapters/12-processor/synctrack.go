@@ -32,7 +32,7 @@ func newSingleFileTracker() *SingleFileTracker {
 // Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: (*SingleFileTracker).Start
 func (t *SingleFileTracker) Start() { t.count.Add(1) }
 
-// Finished is called when an object of the initial list has been dealt with.
+// Finished is called when an object of the initial list has been dealt with. It panics if called more often than Start.
 //
 // Upstream: k8s.io/client-go/tools/cache/synctrack/synctrack.go: (*SingleFileTracker).Finished
 func (t *SingleFileTracker) Finished() {

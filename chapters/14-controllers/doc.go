@@ -4,7 +4,7 @@
 //
 // # Concurrency
 //
-// A controller's event handler runs on the informer's (or the reflector's) goroutine and does one thing: it adds a key
+// A controller's event handler runs on its listener's goroutine (a kubelet's store on the reflector's), and adds a key
 // to the workqueue. All work is done by the worker, one goroutine per controller, so data that only the worker touches
 // needs no lock. Exactly: a key is handed to at most one worker at a time, and an Add that happens after the worker got
 // the key leads to another look after the key's Done. Less formally: after every change a worker looks at the object.

@@ -37,8 +37,8 @@ func (r resourceClient) get(ctx context.Context, namespace, name string, uid typ
 	return obj, err
 }
 
-// write creates obj, which then has no UID, or writes it, or its subresource, in the version that was
-// looked at. It becomes what the server answers with.
+// write creates obj, which then has no UID, or writes it, or its subresource, in the version that was looked at; if the
+// server has a newer one, the error is 409 Conflict. obj becomes what the server answers with.
 func (r resourceClient) write(ctx context.Context, obj processor.Object, subresource string) error {
 	request := r.client.Post().Namespace(obj.GetNamespace()).Resource(r.name)
 	if obj.GetUID() != "" {
