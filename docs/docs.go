@@ -19,5 +19,5 @@ var Preview []byte
 //go:embed film-light.png
 var Film []byte
 
-// FS returns the documents by their names, such as "WHERE.md".
+// FS returns the documents, without their pictures, by name, such as "WHERE.md".
 func FS() fs.FS { return files }
