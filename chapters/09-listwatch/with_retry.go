@@ -56,6 +56,7 @@ func (w *withRetry) before(ctx context.Context, throttled bool) error {
 // yet: then the request waits until it does, or gives it back when ctx is done before.
 //
 // Upstream: k8s.io/client-go/rest/request.go: (*Request).tryThrottle
+// Differs: upstream fails at once if the token would come after the deadline of ctx.
 func (r *Request) tryThrottle(ctx context.Context) error {
 	clk := r.client.config.Clock
 	start, err := clk.Now(), ctx.Err()
@@ -108,8 +109,7 @@ func isStreamEnd(err error) bool {
 
 func never(error) bool { return false }
 
-// discard gives up an answer that will not be read; nil is no answer. It reads a short rest, so that the transport can
-// keep the connection.
+// discard gives up an answer, if it is not nil. It reads a short rest, so that the transport can keep the connection.
 func discard(response *http.Response) {
 	if response == nil {
 		return
