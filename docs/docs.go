@@ -9,7 +9,7 @@ import (
 //go:embed *.md
 var files embed.FS
 
-// Preview is a picture of the stage, for link previews.
+// Preview is a PNG of the light stage, for link previews.
 //
 //go:embed stage-light.png
 var Preview []byte
