@@ -217,7 +217,7 @@ func TestAReaderInATabThatReadsNothingIsEvicted(t *testing.T) {
 			post(message, moved);
 		};
 		machine.addEventListener("message", ({ data }) => { if (data.id === mine) came += data.body?.length ?? 0; });
-		globalThis.unread = await listwatchWire.request("/api/v1/namespaces/default/pods?watch=true");`)
+		globalThis.unread = await listwatchWire.request("/api/v1/namespaces/default/pods?watch=true", {});`)
 	p.rate(t, 100)
 	p.evicts(t)
 	p.passes(t, time.Minute)
@@ -241,7 +241,7 @@ func (p *page) passes(t *testing.T, d time.Duration) {
 func (p *page) heap(t *testing.T) int {
 	t.Helper()
 	return evaluate[int](t, p, `(async () => {
-		const text = await (await listwatchWire.request("/metrics")).text();
+		const text = await (await listwatchWire.request("/metrics", {})).text();
 		return Number(text.match(/^go_memstats_next_gc_bytes (.*)$/m)[1]) / 5 * 4 | 0;
 	})()`)
 }
