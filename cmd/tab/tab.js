@@ -75,11 +75,14 @@
     say(size, "The machine is starting.");
   }
 
-  // listwatchRun starts the machine and returns the HTML of its page. site has {root, bytes, size, parts, say}.
+  // listwatchRun starts the machine and returns the HTML of its page. site has {root, bytes, size, parts, say, tell}.
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
-    const ask = (event) => event.preventDefault(); // asks the viewer first, because the program ends with this tab
+    const ask = (event) => { // the browser asks the viewer first, because the program ends with this tab
+      event.preventDefault();
+      setTimeout(site.tell, 100, "What happened here ends with this tab. “Save a recording”, in the menu, keeps it.");
+    };
     const ready = new Promise((done, fail) => {
       worker.onerror = (event) => fail(new Error(event.message));
       worker.addEventListener("message", ({ data: { kind, reason } }) => {

@@ -13,7 +13,7 @@ declare var listwatchReady: Promise<void> | undefined;
 declare var listwatch: { stage: { banner: { notice(text: string): void } } } | undefined;
 declare var listwatchRun: (how: { // cmd/tab
   root: string; bytes(name: string): Promise<Uint8Array>; size: number; parts: number;
-  say(loaded: number, text?: string): void;
+  say(loaded: number, text?: string): void; tell(text: string): void;
 }) => Promise<string>;
 
 // The parts of the page, and the types that they share.

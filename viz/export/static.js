@@ -103,7 +103,7 @@
     };
     try {
       await file("machine/tab");
-      const html = await globalThis.listwatchRun({ root, bytes, size, parts, say });
+      const html = await globalThis.listwatchRun({ root, bytes, size, parts, say, tell });
       const made = new DOMParser().parseFromString(html, "text/html");
       for (const link of made.querySelectorAll('[href^="/book"]')) {
         link.setAttribute("href", page(link.getAttribute("href") ?? ""));

@@ -208,12 +208,9 @@ const table = ({ title: name, rows }) => make("table", { className: "fields", da
 
 /** @param {ReturnType<ReturnType<typeof newWhy>["chains"]>[number]} chain */
 const drawn = (chain) => make("ol", { className: "chain" },
-  ...chain.map(({ name, station, queue, subject, len, cap, waits }) => make("li", {},
-    make("button", {
-      type: "button", className: "place", data: { place: station ?? "", queueName: queue, subject },
-    }, name),
-    make("span", { className: "n" }, queue && `${len}/${cap}`), make("span", { className: "soft" }, waits),
-  )));
+  ...chain.map(({ name, station, queue, subject, len, cap, waits }) => make("li", {}, make("button", {
+    type: "button", className: "place", data: { place: station ?? "", queueName: queue, subject },
+  }, name), make("span", { className: "n" }, queue && `${len}/${cap}`), make("span", { className: "soft" }, waits))));
 
 /** @param {Element} el @returns {Place | null} */
 function placeOf(el) {
