@@ -81,7 +81,7 @@
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
     const ask = (event) => { // the browser asks the viewer first, because the program ends with this tab
       event.preventDefault();
-      setTimeout(site.tell, 100, "What happened here ends with this tab. “Save a recording”, in the menu, keeps it.");
+      setTimeout(site.tell, 100, "What happened here ends with the tab. “Save a recording” in the menu keeps it.");
     };
     const ready = new Promise((done, fail) => {
       worker.onerror = (event) => fail(new Error(event.message));

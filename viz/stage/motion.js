@@ -272,8 +272,7 @@ export class Motion {
     const scale = this.canvas.width / view.w;
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     if (stream) this.flow.draw(now, this.brush, this.still.matches);
-    for (const each of ways) each.paint();
-    // Ways are erased under texts.
+    for (const each of ways) each.paint(); // the texts below erase ways under them
     const meets = (/** @type {Box} */ place) => ways.some(({ box }) => meet(box, place));
     for (const [l, t, r, b] of ways.length > 0 && !stream ? this.scene.words(meets) : []) {
       if (meets([l, t, r, b])) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);
