@@ -128,7 +128,7 @@ func TestAColdCacheLeavesPagesToTheStorageAndRefusesTheRest(t *testing.T) {
 		items, _ := f.list(paged(everything(""), 10, ""))
 		assert.Equal(t, 1, len(items), "a page: got %v", items)
 		for name, opts := range map[string]storage.ListOptions{
-			"unlimited": everything(""), "selector": paged(selecting("", "app=x", ""), 10, ""),
+			"unlimited": everything(""), "selector": paged(selecting("", "app=x", ""), 10, ""), "exact": exactly("2"),
 		} {
 			assert.Fails(t, f.store.GetList(f.ctx, prefix, opts, newPodList()), apierrors.IsTooManyRequests, name)
 		}
