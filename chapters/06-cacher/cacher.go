@@ -159,9 +159,9 @@ func (c *Cacher) keepCaching(ctx context.Context) {
 }
 
 // startCaching fills the cache and follows the storage until that fails in a way that calls for
-// a new list. All watchers are ended first: the events between the old state and the new one
-// will never be known, so no watcher that has seen the old state can get the difference. The
-// watchers' clients come back, each with its own version.
+// a new list: with 410, or with 500 for thirty seconds. All watchers are ended first: the events
+// between the old state and the new one will never be known, so no watcher that has seen the
+// old state can get the difference. Their clients come back, each with its own version.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/cacher.go: (*Cacher).startCaching
 func (c *Cacher) startCaching(ctx context.Context) {

@@ -72,10 +72,10 @@ func (d *CacheDelegator) Get(ctx context.Context, key string, opts storage.GetOp
 //	in a continue token                  the same; the newest state if that version is -1
 //
 // Exact reads of a single object go to the storage. A cache that is not ready refuses with 429,
-// except for pages of the whole resource, which the storage can bear: with them a client can
-// fill its store while the server starts.
+// except for pages without a selector, which the storage can bear.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/cacher/delegator.go: (*CacheDelegator).GetList
+// Differs: upstream's storage answers "" at once if etcd is too old to report its progress.
 func (d *CacheDelegator) GetList(
 	ctx context.Context, key string, opts storage.ListOptions, listOut runtime.Object,
 ) error {
