@@ -159,7 +159,7 @@ func (c *Cacher) keepCaching(ctx context.Context) {
 }
 
 // startCaching fills the cache and follows the storage until that fails in a way that calls for
-// a new list: with 410, or with 500 for thirty seconds. All watchers are ended first: the events
+// a new list: with 410, or with 500 for 30 s. All watchers are ended first: the events
 // between the old state and the new one will never be known, so no watcher that has seen the
 // old state can get the difference. Their clients come back, each with its own version.
 //

@@ -193,7 +193,8 @@ func (s *Store) CompactHistory(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// expireLocked ends due leases, and deletes their keys. Errors: ctx's, or ErrLeaseNotFound if wanted does not exist.
+// expireLocked ends due leases, and deletes their keys, each at its own revision (etcd: all at one). Errors: ctx's, or
+// ErrLeaseNotFound if wanted does not exist.
 func (s *Store) expireLocked(ctx context.Context, wanted clientv3.LeaseID) error {
 	if err := ctx.Err(); err != nil {
 		return err
