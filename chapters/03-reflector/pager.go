@@ -35,7 +35,7 @@ type PagedList struct {
 // List asks for page after page until the list is complete. The resource version is sent with
 // the first page only: after that the continue token says at which version to go on. If the
 // token expires underway, List starts again without pages, at the version originally asked for.
-// A first page that has expired is the caller's problem.
+// A first page that has expired is the caller's problem, as is any other error.
 //
 // Upstream: k8s.io/client-go/tools/pager/pager.go: (*ListPager).List
 func (p *ListPager) List(ctx context.Context, options metav1.ListOptions) (*PagedList, error) {

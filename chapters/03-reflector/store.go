@@ -41,7 +41,7 @@ type Store interface {
 	Add(obj any) error
 	Update(obj any) error
 	Delete(obj any) error
-	// Replace makes list the whole content of the store, as of resourceVersion.
+	// Replace makes list, which is the store's from then on, its whole content as of resourceVersion.
 	Replace(list []any, resourceVersion string) error
 	// Resync makes the store look at everything it holds again. What that means is the store's affair.
 	Resync() error
@@ -84,7 +84,7 @@ type TransformFunc func(obj any) (any, error)
 // Upstream: k8s.io/client-go/tools/cache/store.go: KeyFunc
 type KeyFunc func(obj any) (string, error)
 
-// MetaNamespaceKeyFunc returns "namespace/name", or "name" for an object without a namespace.
+// MetaNamespaceKeyFunc returns "namespace/name", "name" without a namespace, and an error without metadata.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: MetaNamespaceKeyFunc
 // Differs: an object is needed; upstream also takes an ExplicitKey, a key without its object.

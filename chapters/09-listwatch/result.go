@@ -41,7 +41,7 @@ func (r Result) Error() error { return r.err }
 // StatusCode returns the HTTP status, 0 if there was no answer.
 func (r Result) StatusCode() int { return r.statusCode }
 
-// Raw returns the body.
+// Raw returns the body, and what Error returns.
 func (r Result) Raw() ([]byte, error) { return r.body, r.err }
 
 // Get returns the body as a new object of the kind it says it is, or what Error returns, or why it does not decode.

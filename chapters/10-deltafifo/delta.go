@@ -80,7 +80,7 @@ type BookmarkInfo struct {
 }
 
 // DeletionHandlingMetaNamespaceKeyFunc is [reflector.MetaNamespaceKeyFunc] for anything a handler's OnDelete may be
-// given: the key of a [DeletedFinalStateUnknown] is written in it.
+// given: the key of a [DeletedFinalStateUnknown] is written in it. It fails only without metadata.
 //
 // Upstream: k8s.io/client-go/tools/cache/controller.go: DeletionHandlingMetaNamespaceKeyFunc
 func DeletionHandlingMetaNamespaceKeyFunc(obj any) (string, error) {

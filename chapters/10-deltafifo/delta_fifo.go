@@ -41,12 +41,12 @@ func NewDeltaFIFO(known KeyListerGetter, transformer reflector.TransformFunc, p 
 	return f
 }
 
-// Add queues obj as [Added].
+// Add queues obj as [Added]. It fails, and queues nothing, if the transformer fails or obj has no key.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Add
 func (f *DeltaFIFO) Add(obj any) error { return f.queueAction(Added, obj) }
 
-// Update queues obj as [Updated].
+// Update queues obj as [Updated]. It fails as Add does, and so does Delete.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Update
 func (f *DeltaFIFO) Update(obj any) error { return f.queueAction(Updated, obj) }
@@ -179,7 +179,7 @@ func (f *DeltaFIFO) unqueuedLocked() []string {
 }
 
 // Resync queues a [Sync] for every object of the store whose key is not queued: what waits for the others is newer than
-// what the store has.
+// what the store has. It never fails.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Resync
 func (f *DeltaFIFO) Resync() error {

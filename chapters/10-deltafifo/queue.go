@@ -14,7 +14,7 @@ var ErrFIFOClosed = errors.New("queue is closed")
 // PopProcessFunc is given what was taken from the queue: by Pop of a [DeltaFIFO] all that waited for one key, oldest
 // first; by Pop of a [RealFIFO] one delta; by PopBatch consecutive deltas of different keys. isInInitialList says that
 // the first list has not been processed yet. It runs on the consumer's goroutine, and must not call the queue, whose
-// lock is held: by a [DeltaFIFO] always, by a [RealFIFO] while at least 2000 more deltas wait.
+// lock is held: by a [DeltaFIFO] always, by a [RealFIFO] while at least 2000 more deltas wait. It may keep deltas.
 //
 // Upstream: k8s.io/client-go/tools/cache/fifo.go: PopProcessFunc
 // Upstream: k8s.io/client-go/tools/cache/controller.go: ProcessBatchFunc
@@ -50,7 +50,7 @@ type QueueWithBatch interface {
 	Queue
 
 	// PopBatch waits like Pop, takes as many deltas as may be processed together, and calls processBatch, or
-	// processSingle if it took only one.
+	// processSingle if it took only one. Its errors are like Pop's.
 	PopBatch(processBatch, processSingle PopProcessFunc) error
 }
 

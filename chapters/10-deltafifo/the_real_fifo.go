@@ -45,12 +45,12 @@ func NewRealFIFO(transformer reflector.TransformFunc, p *probe.Probe) *RealFIFO 
 	return f
 }
 
-// Add queues obj as [Added].
+// Add queues obj as [Added]. It fails, and queues nothing, if the transformer fails or obj has no key.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Add
 func (f *RealFIFO) Add(obj any) error { return f.enqueue(Added, obj) }
 
-// Update queues obj as [Updated].
+// Update queues obj as [Updated]. It fails as Add does, and so does Delete.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Update
 func (f *RealFIFO) Update(obj any) error { return f.enqueue(Updated, obj) }
@@ -98,7 +98,7 @@ func (f *RealFIFO) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// transformAll never writes to list, which belongs to the reflector.
+// transformAll returns the objects transformed, in another slice; without a transformer, list itself.
 func (f *RealFIFO) transformAll(list []any) ([]any, error) {
 	if f.transformer == nil {
 		return list, nil
@@ -114,7 +114,7 @@ func (f *RealFIFO) transformAll(list []any) ([]any, error) {
 	return objects, nil
 }
 
-// Resync queues one [SyncAll].
+// Resync queues one [SyncAll]. It never fails.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Resync
 func (f *RealFIFO) Resync() error {
@@ -124,8 +124,8 @@ func (f *RealFIFO) Resync() error {
 	return nil
 }
 
-// Bookmark queues the news that everything up to resourceVersion has been told. It implements
-// [reflector.BookmarkStore].
+// Bookmark queues the news that the queue has everything up to resourceVersion. It implements
+// [reflector.BookmarkStore], and never fails.
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Bookmark
 func (f *RealFIFO) Bookmark(resourceVersion string) error {
@@ -135,7 +135,7 @@ func (f *RealFIFO) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Pop waits for an item, takes the oldest and processes it.
+// Pop waits for an item, takes the oldest and processes it. The error is process's, or [ErrFIFOClosed].
 //
 // Upstream: k8s.io/client-go/tools/cache/the_real_fifo.go: (*RealFIFO).Pop
 func (f *RealFIFO) Pop(process PopProcessFunc) error {

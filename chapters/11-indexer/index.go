@@ -27,7 +27,7 @@ type IndexFunc func(obj any) ([]string, error)
 // Upstream: k8s.io/client-go/tools/cache/index.go: Indexers
 type Indexers map[string]IndexFunc
 
-// MetaNamespaceIndexFunc indexes objects by namespace.
+// MetaNamespaceIndexFunc indexes objects by namespace, "" if they have none. It fails only without metadata.
 //
 // Upstream: k8s.io/client-go/tools/cache/index.go: MetaNamespaceIndexFunc
 func MetaNamespaceIndexFunc(obj any) ([]string, error) {

@@ -88,7 +88,7 @@ func (c *Indexer) Update(obj any) error {
 }
 
 // Delete removes what is stored under the key of obj, if there is anything. obj may be a
-// [deltafifo.DeletedFinalStateUnknown]; otherwise its resource version is that of the deletion.
+// [deltafifo.DeletedFinalStateUnknown]; otherwise its resource version is that of the deletion. It fails as Update.
 //
 // Upstream: k8s.io/client-go/tools/cache/store.go: (*cache).Delete
 func (c *Indexer) Delete(obj any) error {
@@ -155,7 +155,7 @@ func (c *Indexer) Replace(list []any, resourceVersion string) error {
 
 // ReplaceAll is Replace for callers that have to report it: changes are the updates in the
 // order of list, each with what was there before; gone are the deletions, sorted by key, with
-// the last known object in Old.
+// the last known object in Old. It fails as Replace does.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
 // Differs: reports what the replacement changed; upstream compares before it replaces.
@@ -187,7 +187,7 @@ func (c *Indexer) ReplaceAll(
 	return changes, compare(before, items, changes), nil
 }
 
-// Bookmark notes that everything up to resourceVersion has been told.
+// Bookmark notes that the store has everything up to resourceVersion. It never fails.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Bookmark
 func (c *Indexer) Bookmark(resourceVersion string) error {

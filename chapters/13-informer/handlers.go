@@ -23,7 +23,7 @@ type HandlerOptions struct {
 	Quiet bool
 }
 
-// AddEventHandler adds a handler with the informer's resync period.
+// AddEventHandler adds a handler with the informer's resync period. It fails as AddEventHandlerWithOptions does.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).AddEventHandler
 func (s *SharedIndexInformer) AddEventHandler(handler processor.ResourceEventHandler) (processor.Registration, error) {
@@ -83,7 +83,7 @@ func (s *SharedIndexInformer) negotiateResyncLocked(requested *time.Duration) ti
 
 // RemoveEventHandler removes a handler. It may be called from the handler itself and does not wait for a call: when it
 // has returned, at most one more call begins, see [processor.SharedProcessor.RemoveListener]. To remove a handler twice
-// does nothing.
+// does nothing. It fails only for a registration of another kind.
 //
 // Upstream: k8s.io/client-go/tools/cache/shared_informer.go: (*sharedIndexInformer).RemoveEventHandler
 // Differs: has no ShutDownEventHandler. To wait for the last call, receive from the registration's ShutdownChan.
