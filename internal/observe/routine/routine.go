@@ -61,7 +61,7 @@ func Late() (names []string) {
 // Wait returns when every goroutine of the group has ended.
 func (g *Group) Wait() { g.wg.Wait() }
 
-// Every calls f once a period on clk until ctx is done; the first call comes after one period.
+// Every calls f after each period on clk, until ctx is done. After a long call it makes up for one period at most.
 func Every(ctx context.Context, clk clock.WithTicker, period time.Duration, f func(context.Context)) {
 	ticker := clk.NewTicker(period)
 	defer ticker.Stop()
