@@ -14,7 +14,7 @@ var files embed.FS
 //go:embed stage-light.png
 var Preview []byte
 
-// Film is an animated PNG: ten seconds of the stage, for visitors who do not open it.
+// Film is an animated PNG: ten seconds of the light stage, for visitors who do not open it.
 //
 //go:embed film-light.png
 var Film []byte

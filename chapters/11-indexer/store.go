@@ -158,7 +158,7 @@ func (c *Indexer) Replace(list []any, resourceVersion string) error {
 // the last known object in Old. It fails as Replace does.
 //
 // Upstream: k8s.io/client-go/tools/cache/thread_safe_store.go: (*threadSafeMap).Replace
-// Differs: reports what the replacement changed; upstream compares before it replaces.
+// Differs: reports what changed; upstream compares before, and its deletions are unsorted.
 func (c *Indexer) ReplaceAll(
 	list []any, resourceVersion string,
 ) (changes, gone []Transaction, err error) {
