@@ -228,22 +228,22 @@ func figuresFitAPhone(t *testing.T, v *viz, p *page) {
 // illegible lists the texts in the frame that are smaller than 9 px, and the step's station if it is cut.
 const illegible = `(async () => {
 	const { contentDocument: inner, contentWindow: { getComputedStyle } } = $("#mini iframe");
-	const station = $("#mini [aria-current] .station").textContent;
+	const at = '[data-station="' + $("#mini [aria-current] .station").textContent + '"]';
 	const place = inner.querySelector(".ground").getBoundingClientRect();
 	const meets = ({ left, right, top, bottom }) =>
 		left < place.right && right > place.left && top < place.bottom && bottom > place.top;
-	for (let still = 0, was = ""; still < 3; ) { // until the camera has come to rest
+	for (let still = 0, was = ""; still < 3; ) { // until the station is drawn, and the camera has come to rest
 		await new Promise(requestAnimationFrame);
 		const view = inner.querySelector(".ground svg").getAttribute("viewBox");
-		[still, was] = [view === was ? still + 1 : 0, view];
+		[still, was] = [view === was && inner.querySelector(at) ? still + 1 : 0, view];
 	}
 	const small = [...inner.querySelectorAll(".ground text")].filter((el) =>
 		el.checkVisibility({ visibilityProperty: true }) && meets(el.getBoundingClientRect()) &&
 		parseFloat(getComputedStyle(el).fontSize) * el.getScreenCTM().a < 9).map((el) => el.textContent);
-	const box = inner.querySelector('[data-station="' + station + '"]').getBoundingClientRect();
+	const box = inner.querySelector(at).getBoundingClientRect();
 	const whole = box.left >= place.left - 1 && box.right <= place.right + 1 && box.top >= place.top - 1
 		&& box.bottom <= place.bottom + 1;
-	return whole ? small : [station + " is cut", ...small];
+	return whole ? small : [at + " is cut", ...small];
 })()`
 
 // figuresAnswer presses an arrow key on the sliders of two drawings. The drawings' texts must change.
