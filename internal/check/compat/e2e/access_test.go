@@ -201,8 +201,7 @@ func (p *page) opensPanels(t *testing.T) {
 			p.tabs(t, 10)
 		}
 		p.none(t, each.panel+": Tab never comes to", missed, each.panel)
-		p.none(t, each.panel+": without a name",
-			`[...$(%q).querySelectorAll("button, select, input, a[href]")]
+		p.none(t, each.panel+": without a name", `[...$(%q).querySelectorAll("button, select, input, a[href]")]
 				.filter((el) => !(el.getAttribute("aria-label") || el.textContent.trim() || el.labels?.length ||
 					el.title))
 				.map((el) => el.outerHTML.slice(0, 100))`, each.panel)

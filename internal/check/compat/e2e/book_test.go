@@ -33,7 +33,9 @@ const readMini = `(() => {
 	const mini = $("#mini");
 	const items = [...mini.querySelectorAll(".steps li")];
 	const now = mini.querySelector(".steps li[aria-current=step]");
-	const inner = mini.querySelector("iframe")?.contentDocument?.body;
+	const { contentWindow, contentDocument } = mini.querySelector("iframe") ?? {};
+	const there = contentWindow?.location.href.startsWith(new URL(now?.dataset.frame ?? "", location).href + "#");
+	const inner = there ? contentDocument.body : null; // not that of a step in another recording
 	const ground = inner?.querySelector(".ground")?.getBoundingClientRect();
 	return {
 		Step: items.indexOf(now) + 1, Steps: items.length, Seq: now?.dataset.seq ?? "", Point: now?.dataset.point ?? "",
@@ -232,10 +234,10 @@ const illegible = `(async () => {
 	const place = inner.querySelector(".ground").getBoundingClientRect();
 	const meets = ({ left, right, top, bottom }) =>
 		left < place.right && right > place.left && top < place.bottom && bottom > place.top;
-	for (let still = 0, was = ""; still < 3; ) { // until the station is drawn, and the camera has come to rest
+	for (let still = 0, was = ""; still < 3; ) { // until the camera has come to rest
 		await new Promise(requestAnimationFrame);
 		const view = inner.querySelector(".ground svg").getAttribute("viewBox");
-		[still, was] = [view === was && inner.querySelector(at) ? still + 1 : 0, view];
+		[still, was] = [view === was ? still + 1 : 0, view];
 	}
 	const small = [...inner.querySelectorAll(".ground text")].filter((el) =>
 		el.checkVisibility({ visibilityProperty: true }) && meets(el.getBoundingClientRect()) &&
