@@ -140,7 +140,7 @@ func TestAJumpClearsTheViewersChange(t *testing.T) {
 		before + " " + (own.star ?? "none")`))
 }
 
-// TestAWayIsInTheOrderOfThePath reports the two sides of a hand-over in the wrong order.
+// TestAWayIsInTheOrderOfThePath gives wayOf the two sides of a hand-over in the wrong order. It must sort them.
 func TestAWayIsInTheOrderOfThePath(t *testing.T) {
 	e := newEngine(t, map[string]string{"own": "timeline/own.js"})
 	got := run[string](t, e, `page.own.wayOf({

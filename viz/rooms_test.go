@@ -100,8 +100,8 @@ func TestTheTableOfRoomsIsWhole(t *testing.T) {
 	}
 }
 
-// TestOneModuleReachesTheProgram allows only lib/api.js to send requests, so that a program without a port replaces one
-// module. It also reads export/static.js, which replaces the program.
+// TestOneModuleReachesTheProgram allows only lib/api.js to send requests, so that a page whose program has no port
+// needs only another wire. It also reads export/static.js, the wire of pages without a program.
 func TestOneModuleReachesTheProgram(t *testing.T) {
 	for name, source := range sources(t) {
 		code := bare(source)

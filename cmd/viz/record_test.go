@@ -209,7 +209,7 @@ func contents(t *testing.T, dir string) string {
 	for _, each := range entries {
 		name := filepath.Join(dir, each.Name())
 		to, _ := os.Readlink(name)   // "" if it is not a link
-		body, _ := os.ReadFile(name) // nil if it is a folder, or a link to nothing
+		body, _ := os.ReadFile(name) // empty if it is a folder, or a link to nothing
 		text.WriteString(strings.Join([]string{each.Name(), each.Type().String(), to, string(body)}, " ") + "\n")
 	}
 	return text.String()

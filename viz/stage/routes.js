@@ -1,4 +1,4 @@
-// Routes: the way of a record's change, by the record's point. Records of points without a route do not travel.
+// Routes, by probe point: the path on which a record's change moves. A record whose point has no route moves nothing.
 
 import { agentOf, laterRV, objectKey } from "../log/fold.js";
 import { cellOf, leftward, ringSpot, stepOf } from "./ground.js";

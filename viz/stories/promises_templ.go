@@ -298,8 +298,8 @@ func broken(r *rules.Report) (n int, text string) {
 	return n, text
 }
 
-// PromisesNow has all parts of the page about promises that the page renews. l is the lab in whose working copy the
-// program runs, or nil.
+// PromisesNow renders every part that shows the state of the promises, to replace those on the page. l is
+// the lab in whose working copy the program runs, or nil.
 func PromisesNow(r *rules.Report, l *lab.Lab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

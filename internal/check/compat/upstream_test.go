@@ -27,7 +27,7 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestEveryUpstreamLineLeadsToADeclaration resolves every Upstream line of the repository in go.mod's modules.
+// TestEveryUpstreamLineLeadsToADeclaration looks up each Upstream line in the sources of the module that it names.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 	tree := require.Value(source.Parse(os.DirFS("../../..")))(t)
 	real := realSources(t)

@@ -33,7 +33,7 @@ import (
 
 const informerAgent = userAgent + "-informer"
 
-// knobs returns the state of all knobs, without counters.
+// knobs returns the state of all knobs as text, without their descriptions and the number of changes written.
 func (w *world) knobs() string {
 	state := w.Knobs()
 	state.Traffic.Written, state.Names = 0, nil

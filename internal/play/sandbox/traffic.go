@@ -185,7 +185,7 @@ const (
 // demo makes gentle traffic, and rests after viewers' writes and while a story runs. Like any client it creates,
 // relabels and deletes pods over HTTP, but only its own pods.
 type demo struct {
-	*Config // the sandbox's configuration
+	*Config // set by New, never changed
 	client  *listwatch.RESTClient
 
 	rests atomic.Int32 // number of running stories

@@ -208,8 +208,8 @@ var _ handlers.Creater = review{}
 // the lines from the pod's status, whether our kubelet or another program wrote the status.
 //
 // Upstream: k8s.io/kubernetes/pkg/registry/core/pod/rest/log.go: LogREST
-// Differs: the options sinceTime, sinceSeconds, limitBytes, stream and insecureSkipTLSVerifyBackend have no effect,
-// because a log has at most three lines.
+// Differs: sinceTime, sinceSeconds and limitBytes have no effect, because a log has at most three lines. Nor have
+// stream and insecureSkipTLSVerifyBackend, because there is no stderr and no kubelet.
 type podLog struct{ pods *registry.Store }
 
 func (l podLog) Describe() *registry.Resource { return l.pods.Describe() }

@@ -146,7 +146,7 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	p.until(t, state+`.includes("the machine's run")`)
 	other.is(t, ",live,live", "what another page shows",
 		`[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`)
-	p.navigate(t, v.URL) // this page does not go on automatically
+	p.navigate(t, v.URL) // a new page has auto-play off
 	p.live(t, v)
 
 	p.run(t, `const fetched = window.fetch;

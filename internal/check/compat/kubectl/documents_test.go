@@ -45,8 +45,8 @@ func TestTheDocumentsAreThoseOfAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// trimmed returns a document with only the served paths and the parts to which they refer. version is the name of the
-// field with the document's format.
+// trimmed returns an OpenAPI document with only the served paths and what they refer to, without the refused content
+// types, and with an info of our own. version names the field with OpenAPI's version: "swagger" or "openapi".
 func trimmed(t *testing.T, document, version string) []byte {
 	t.Helper()
 	var whole map[string]any
