@@ -27,7 +27,7 @@ import (
 	"listwatch/internal/text/source"
 )
 
-// TestEveryUpstreamLineLeadsToADeclaration looks up each Upstream line in the sources of the module that it names.
+// TestEveryUpstreamLineLeadsToADeclaration checks that each Upstream line names a package, file or symbol that exists.
 func TestEveryUpstreamLineLeadsToADeclaration(t *testing.T) {
 	tree := require.Value(source.Parse(os.DirFS("../../..")))(t)
 	real := realSources(t)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAServerClosesAlthoughItsClientsComeBack has clients that watch again as soon as their streams are cut.
+// TestAServerClosesAlthoughItsClientsComeBack checks that Closes returns while clients reconnect after each cut.
 func TestAServerClosesAlthoughItsClientsComeBack(t *testing.T) {
 	var streams atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

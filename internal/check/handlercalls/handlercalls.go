@@ -1,4 +1,4 @@
-// Package handlercalls has an event handler that records its calls, for tests.
+// Package handlercalls provides an event handler that records its calls, for tests.
 package handlercalls
 
 import (
@@ -37,7 +37,7 @@ func (r *Recorder) record(format string, args ...any) {
 	r.calls = append(r.calls, fmt.Sprintf(format, args...))
 }
 
-// OnAdd records an add.
+// OnAdd records "+a@1", or "+a@1*" for an object of the initial list.
 func (r *Recorder) OnAdd(obj any, isInInitialList bool) {
 	initial := ""
 	if isInInitialList {
@@ -46,12 +46,12 @@ func (r *Recorder) OnAdd(obj any, isInInitialList bool) {
 	r.record("+%s@%d%s", Name(obj), deltafifo.VersionOf(obj), initial)
 }
 
-// OnUpdate records an update.
+// OnUpdate records "~a@1>2", with the old and the new version.
 func (r *Recorder) OnUpdate(old, obj any) {
 	r.record("~%s@%d>%d", Name(old), deltafifo.VersionOf(old), deltafifo.VersionOf(obj))
 }
 
-// OnDelete records a deletion.
+// OnDelete records "-a@3", or "-a@1?" for a tombstone, with the last known version.
 func (r *Recorder) OnDelete(obj any) {
 	unseen := ""
 	if _, ok := obj.(deltafifo.DeletedFinalStateUnknown); ok {
@@ -60,14 +60,14 @@ func (r *Recorder) OnDelete(obj any) {
 	r.record("-%s@%d%s", Name(obj), deltafifo.VersionOf(obj), unseen)
 }
 
-// Calls returns the recorded calls.
+// Calls returns a copy of the calls recorded since the last Take.
 func (r *Recorder) Calls() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.calls)
 }
 
-// Take returns the recorded calls and empties the recorder.
+// Take returns the calls recorded since the last Take, and empties the recorder.
 func (r *Recorder) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestWhatIsMissingIsNamedOrInstalled runs needs.sh on machines that have all, some or none of the needed programs.
+// TestWhatIsMissingIsNamedOrInstalled checks that needs.sh names missing programs or, as root with apt, installs them.
 func TestWhatIsMissingIsNamedOrInstalled(t *testing.T) {
 	sh := require.Value(exec.LookPath("sh"))(t)
 	const compiler = "a C compiler, for the race detector, is missing: "

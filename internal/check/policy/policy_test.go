@@ -30,7 +30,7 @@ func TestTheHouseRulesAreKept(t *testing.T) {
 	}
 }
 
-// TestEachRuleFindsItsFault checks the repository in testdata/faults.txtar, which breaks each rule at least once.
+// TestEachRuleFindsItsFault expects the listed faults in testdata/faults.txtar, a repository that breaks each rule.
 func TestEachRuleFindsItsFault(t *testing.T) {
 	files := fstest.MapFS{}
 	for _, file := range require.Value(txtar.ParseFile("testdata/faults.txtar"))(t).Files {
@@ -48,7 +48,7 @@ func TestEachRuleFindsItsFault(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the configurations of editors instead of comparing them")
 
-// recipe is a file of docs/debugger. The fields fill an editor's configuration. Test is "" if Args are a program's.
+// recipe is a file of docs/debugger. The fields fill an editor's configuration. Test is "" if the recipe runs none.
 type recipe struct {
 	Name, Folder, Test string
 	Args               []string

@@ -70,8 +70,8 @@ func (r *repo) checkPackage(pkg *source.Package) {
 	}
 }
 
-// checkContexts forbids context.Background in tests with bubbles: a goroutine that waits for its end stays in the
-// bubble and causes a panic, which hides the test's messages. Examples may use it, because they have no other context.
+// checkContexts forbids context.Background in tests with bubbles: a goroutine that waits for it never ends, and the
+// bubble's panic hides the test's messages. Examples may use it, because they have no other context.
 func (r *repo) checkContexts(file *source.File) {
 	if !file.Test || strings.HasSuffix(file.Path, "example_test.go") ||
 		!slices.ContainsFunc(file.AST.Imports, func(spec *ast.ImportSpec) bool {
@@ -301,7 +301,7 @@ var (
 	docTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// docMethod matches a method in a debugger's form: cacher.(*Cacher).dispatchEvent.
 	docMethod = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.\(\*([A-Za-z]\w*)\)\.([A-Za-z]\w*)`)
-	// docTest matches a test's name.
+	// docTest matches a test's name in backquotes.
 	docTest = regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`")
 	// docSymbol matches a link to a symbol: [Cacher.dispatchEvent](../chapters/06-cacher/dispatch.go).
 	docSymbol = regexp.MustCompile(`\[([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)\]\(([^)\s]+/\w+\.(?:go|js))\)`)

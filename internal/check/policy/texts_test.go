@@ -27,8 +27,8 @@ func eachText(t *testing.T, dirs, extensions string, f func(name, text string)) 
 	}
 }
 
-// TestANumberThatTextsRepeatIsTheConstants finds the lines that repeat a constant's value. If the constant has another
-// value, the test lists the lines.
+// TestANumberThatTextsRepeatIsTheConstants fails if a constant has another value than the texts that repeat it. It then
+// lists the lines of these texts.
 func TestANumberThatTextsRepeatIsTheConstants(t *testing.T) {
 	t.Parallel()
 	for _, number := range []struct{ file, constant, text, about, besides string }{

@@ -16,7 +16,7 @@ import (
 )
 
 // TestALineHasItsRoomAndWhatChangesWithIt requires a row in changes.txt for each Go file or script outside chapters, or
-// for its folder. It also runs `make where` for one line, and the command's script for nine.
+// for its folder. It also runs `make where` for one line and its script for nine: each must print a room and tests.
 func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."

@@ -20,7 +20,7 @@ type Greedy struct {
 }
 
 const (
-	// records is the text before the records. picture is the text before the resources of a picture, and seen is the
+	// records is the text before the records. picture is the text before the resources of a keyframe, and seen is the
 	// text after these resources.
 	records = `{"format":"listwatch recording","version":1}` + "\n"
 	picture = `{"format":"listwatch recording","version":1,"keyframe":{"seq":1,"resources":{`

@@ -134,8 +134,8 @@ func (w *Fixture) ask(t *testing.T, method, path, body string) (code int, took t
 	return response.StatusCode, time.Since(began), says
 }
 
-// TestWhatReadsGetIsWhatTheTablesSay sends the requests of every row of docs/REFERENCE.md, for a kind with a cache and
-// for events, which have no cache.
+// TestWhatReadsGetIsWhatTheTablesSay sends the requests of every row in docs/REFERENCE.md's tables of reads and checks
+// the responses, for a kind with a cache and for events, which have no cache.
 func TestWhatReadsGetIsWhatTheTablesSay(t *testing.T) {
 	asked := append(slices.Collect(maps.Keys(reads)), "GET any, cache not ready") // checkReads tests it last
 	assert.EqualSlices(t, slices.Sorted(slices.Values(asked)), slices.Sorted(slices.Values(rows(t))), "rows")

@@ -97,7 +97,7 @@ func (w *Writer) Close() (err error) {
 	return err
 }
 
-// AcceptsGzip reports whether the client accepts gzip.
+// AcceptsGzip reports whether Accept-Encoding names gzip, and not with q=0. It ignores "*".
 func AcceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")

@@ -41,7 +41,7 @@ type MediaType struct {
 	Name string // JSON or YAML
 	// Table, PartialObjectMetadata or PartialObjectMetadataList; nil: the object is not converted.
 	Convert *schema.GroupVersionKind
-	Pretty  bool            // with line breaks
+	Pretty  bool            // the chosen clause has pretty=1
 	Encoder runtime.Encoder // set by Output and Stream
 }
 
@@ -249,7 +249,7 @@ func ReadObject(w http.ResponseWriter, r *http.Request) (Body, error) {
 	return Body{info, body}, err
 }
 
-// Decode decodes the body as [DecodeObject] does, and adds the warnings to the response. The error is a 400.
+// Decode decodes the body as [DecodeObject] does, adds the warnings to w and clears the object's kind. Errors are 400s.
 func (b Body) Decode(w http.ResponseWriter, gvk schema.GroupVersionKind, into runtime.Object,
 	directive string) (runtime.Object, error) {
 	obj, actual, warnings, err := DecodeObject(b.info, b.bytes, gvk, into, directive)

@@ -136,7 +136,7 @@ func TestWarningsAreBoundedAndSaidOnce(t *testing.T) {
 	assert.False(t, strings.Contains(w.Header()["Warning"][1], `"a"`), "said twice")
 }
 
-// answer returns the output of a Writer after some writes of 16 KiB.
+// answer returns the output of a Writer after some writes of 16 KiB, and what was written.
 func answer(t *testing.T, writes int, compressed bool) (w *httptest.ResponseRecorder, plain []byte) {
 	t.Helper()
 	recorder := httptest.NewRecorder()

@@ -37,8 +37,8 @@ func podRestarts(r *Row) any {
 	return strconv.Itoa(restarts)
 }
 
-// podReason sums up a pod in one word: the first that it has of the containers' reasons, a scheduling gate, a reason of
-// its own, and its phase. A deletion overrides them all, except in a finished pod.
+// podReason sums up a pod in one word. It uses the first of these that the pod has: a container's reason, a scheduling
+// gate, a reason of its own, its phase. A deletion overrides them all, except in a finished pod.
 //
 // Differs: upstream's row also counts sidecars, and the init containers that have finished ("Init:0/2").
 func podReason(pod *corev1.Pod) any {
@@ -61,8 +61,8 @@ func podReason(pod *corev1.Pod) any {
 	return "Terminating"
 }
 
-// containersReason returns the reason of the first container that has one, or else reason. If the result were Completed
-// although a container still runs, it returns Running for a ready pod, and NotReady for any other.
+// containersReason returns the reason of the first container that has one, or else reason. If that is Completed
+// although a ready container runs, it returns Running for a ready pod and NotReady for any other.
 func containersReason(pod *corev1.Pod, reason string) string {
 	running := false
 	for _, status := range slices.Backward(pod.Status.ContainerStatuses) {

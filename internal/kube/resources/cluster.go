@@ -20,7 +20,7 @@ var NamespaceAttrs = attrs(func(namespace *corev1.Namespace) fields.Fields {
 // NamespaceStrategy is for writes by users, and for the deletion of namespaces.
 type NamespaceStrategy struct{ freely }
 
-// ValidateName requires a DNS label: a namespace is part of the names of services.
+// ValidateName requires a DNS label: a namespace is a label in the DNS names of its services.
 func (NamespaceStrategy) ValidateName(name string, prefix bool) []string {
 	return apivalidation.NameIsDNSLabel(name, prefix)
 }

@@ -19,7 +19,7 @@ import (
 
 // columns are the columns of each resource's table. Resources that are not listed have a name and an age.
 //
-// Differs: upstream shows more of drivers, devices and attachments of volumes.
+// Differs: upstream has more columns for drivers, devices and volume attachments.
 var columns = map[string][]Column{
 	"configmaps": nameAndAge(Column{"Data", "Number of entries.", false, count("data", "binaryData")}),
 	"deployments": append(nameAndAge(readyColumn,

@@ -82,7 +82,7 @@ func (VolumeStrategy) Default(obj runtime.Object) {
 	}
 }
 
-// PrepareForCreate sets the phase Pending, in which volumes and claims wait until a controller binds them.
+// PrepareForCreate resets the status to the phase Pending, which a controller changes later.
 func (s VolumeStrategy) PrepareForCreate(obj runtime.Object) {
 	s.KeptStrategy.PrepareForCreate(obj)
 	switch obj := obj.(type) {

@@ -23,7 +23,7 @@ func NodeNameTriggerFunc(obj runtime.Object) string { return obj.(*corev1.Pod).S
 // PodAttrs returns a pod's labels and selectable fields. The cache calls it for each event.
 var PodAttrs = attrs(func(pod *corev1.Pod) fields.Fields { return (*podFields)(pod) })
 
-// podFields is a pod as [fields.Fields]. It reads a field only when a selector names it, which few selectors do.
+// podFields is a pod as [fields.Fields]. It reads a field only when a selector names it.
 type podFields corev1.Pod
 
 // podField has a function for each selectable field.

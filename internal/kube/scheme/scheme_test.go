@@ -25,7 +25,7 @@ func TestAKindNobodyHasRegisteredIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnEventIsTheSameInBothGroups: each field of an event in one group is in the other, under the other group's name.
+// TestAnEventIsTheSameInBothGroups checks that an event keeps each field when it is converted to core/v1 and back.
 func TestAnEventIsTheSameInBothGroups(t *testing.T) {
 	filler := randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).Funcs(
 		func(v *metav1.TypeMeta, _ randfill.Continue) {},

@@ -111,7 +111,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// look sets the lengths of a subject's queues, and drops their tokens, which may have left while the lane was quiet.
+// look sets Fill to 0 and the queues' lengths. It drops their tokens, which may have left while the lane was quiet.
 func (sub *Subject) look(info *Point, r *probe.Record) {
 	sub.Fill = 0
 	for i, name := range info.Args.List() {

@@ -1,4 +1,4 @@
-// Package fold turns the log of moments into the picture of the machine.
+// Package fold turns the records of the log into the picture of the machine.
 //
 // A page's picture, live or replayed, is one function of the log: [State.Apply] over the records, from the beginning or
 // from a state that was saved as JSON. The function takes the effect of each record from the table of points in package

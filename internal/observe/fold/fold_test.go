@@ -179,7 +179,7 @@ func TestQueuesEndEqualHoweverTheTwoSidesAreWrittenDown(t *testing.T) {
 }
 
 // TestAPictureThatSaysLittleIsFoldedOn folds onto incomplete keyframes, as an earlier version of the program or a
-// person may have written them.
+// person may have written them. Nothing in the result may be null.
 func TestAPictureThatSaysLittleIsFoldedOn(t *testing.T) {
 	for _, written := range []string{
 		`{}`, `{"resources":null}`, `{"resources":{"pods":null}}`, `{"resources":{"pods":{}}}`,

@@ -70,7 +70,7 @@ type Point struct {
 	Ends []string `json:"ends,omitempty"`
 }
 
-// table has a row for each point, which is the row's index.
+// table has a row for each point. The point is the row's index.
 var table = newTable()
 
 func newTable() []Point {

@@ -27,7 +27,7 @@ type State struct {
 	// Lost counts records that had left the log before the fold could read them. If it is not zero, queues and waits
 	// are known only since the last gap.
 	Lost      uint64               `json:"lost"`
-	Resources map[string]*Resource `json:"resources"` // by name; "" holds the moments that concern no resource
+	Resources map[string]*Resource `json:"resources"` // by name; "" holds the records that concern no resource
 }
 
 // Resource is the picture of one resource's pipeline.
@@ -84,7 +84,7 @@ type Subject struct {
 	Queues map[string]*Queue      `json:"queues"`
 	Last   Last                   `json:"last"`
 	// Fill is the level of a watcher's fuller channel, from 1 (empty) to 101, if the log lacks some of the watcher's
-	// moments. 0: Queues has the exact lengths.
+	// records. 0: Queues has the exact lengths.
 	Fill int64 `json:"fill,omitempty"`
 }
 

@@ -19,17 +19,17 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits a wait for a process, even on a busy machine. Tests of cmd/viz check how soon the program ends.
+// HangsAfter limits each wait for a process, far above what a busy machine needs: it finds hangs, not slowness.
 const HangsAfter = 5 * time.Minute
 
-// Viz is the running program.
+// Viz is a running cmd/viz.
 type Viz struct {
 	*Process
 	URL string // http://127.0.0.1:PORT
 	Tmp string // the folder for its temporary files
 }
 
-// VizCommand returns the program with flags, not yet started, and the folder for its temporary files.
+// VizCommand returns the command that runs cmd/viz with flags, not yet started, and the folder for its temporary files.
 func VizCommand(tb testing.TB, flags ...string) (*exec.Cmd, string) {
 	tb.Helper()
 	tmp := tb.TempDir()
@@ -52,7 +52,7 @@ func StartViz(tb testing.TB, flags ...string) *Viz {
 	return v
 }
 
-// ready reports whether stdout has the ready line, and takes the URL from it. If the program has ended, the test ends.
+// ready reports whether stdout has the ready line, and sets URL from that line. It fails the test if the program ended.
 func (v *Viz) ready(tb testing.TB) (bool, string) {
 	tb.Helper()
 	select {
@@ -69,7 +69,7 @@ func (v *Viz) ready(tb testing.TB) (bool, string) {
 	return false, "stdout:\n" + v.Stdout.String() + "stderr:\n" + v.Stderr.String()
 }
 
-// Get requests one of the program's paths and decodes the response's JSON to *into. Anything but a 200 ends the test.
+// Get requests one of the program's paths and decodes the response's JSON to *into. It fails the test without a 200.
 func (v *Viz) Get(tb testing.TB, path string, into any) {
 	tb.Helper()
 	response := require.Value((&http.Client{Timeout: HangsAfter}).Get(v.URL + path))(tb)
@@ -134,7 +134,7 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 	const token = "s3cret"
 	dir := tb.TempDir()
 	tokens := filepath.Join(dir, "tokens")
-	key := filepath.Join(dir, "apiserver.key") // the server certificate's key; no test uses a token that it signs
+	key := filepath.Join(dir, "apiserver.key") // the certificate's key, reused to sign tokens that no test uses
 	require.NoError(tb, os.WriteFile(tokens, []byte(token+",admin,admin,system:masters\n"), 0o600))
 	free := require.Value(net.Listen("tcp", "127.0.0.1:0"))(tb) // kube-apiserver needs a port number
 	address := free.Addr().String()
@@ -145,7 +145,7 @@ func StartKubeAPIServer(tb testing.TB, etcd *Etcd) (kubectlFlags []string) {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC",
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
-		// No controller here creates the first plugin's service accounts, or removes the second one's taints.
+		// No controller here creates the service accounts that the first needs, or removes the second's taints.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"))
 	tb.Cleanup(func() {
 		if tb.Failed() {

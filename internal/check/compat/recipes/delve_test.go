@@ -33,7 +33,7 @@ const patience = 5 * time.Minute // to build and debug a program without optimiz
 var stay = flag.Duration("stay", 8*time.Second, "how long the tests stop a program at a breakpoint while kubectl "+
 	"writes; etcd alone would give up after 7 s")
 
-// everywhere is true in `make full`. The tests then run slow commands, too, and stop for -stay at every breakpoint.
+// everywhere is true in `make full`. Tests then run slow commands, too, and stop cmd/viz for -stay at each breakpoint.
 var everywhere = os.Getenv("FULL") != ""
 
 func root(t *testing.T) string {
@@ -70,10 +70,10 @@ func debug(t *testing.T, command string) *session {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// shown returns the output of delve and its program.
+// shown returns what delve and its program have written to stdout, without colours.
 func (s *session) shown() string { return colour.ReplaceAllString(s.Stdout.String(), "") }
 
-// wants waits until delve has shown text after the match of the previous call.
+// wants waits until text follows the previous call's match in the output. It fails the test if delve ends before.
 func (s *session) wants(text string) {
 	s.t.Helper()
 	ended := false
@@ -121,7 +121,7 @@ func (s *session) types(line string) {
 // interrupt acts as Ctrl-C at a terminal: the program stops, and delve's prompt returns.
 func (s *session) interrupt() { _ = syscall.Kill(-s.Cmd.Process.Pid, syscall.SIGINT) }
 
-// end closes delve's input, which ends delve and a stopped program. If delve runs on, end interrupts every 3 s.
+// end closes delve's input, which ends delve and a stopped program. For 30 s at most, it interrupts a running one.
 func (s *session) end() {
 	_ = s.typed.Close()
 	for range 10 {
@@ -170,7 +170,7 @@ func TestVSCodeLaunchesARecipe(t *testing.T) {
 	e.does("disconnect", map[string]any{"terminateDebuggee": true}, "disconnect")
 }
 
-// TestVSCodeAttaches attaches to a running program, which must continue when the editor leaves.
+// TestVSCodeAttaches attaches to a running program. It must stop at a breakpoint, and continue when the editor leaves.
 func TestVSCodeAttaches(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t, "-demo=false", "-controllers=false")

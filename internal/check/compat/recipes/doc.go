@@ -1,2 +1,2 @@
-// Package recipes runs the debugger's recipes of docs/debugger with a real delve, and the commands of all documents.
+// Package recipes runs docs/debugger's recipes and launch.json with a real delve, and the commands in all documents.
 package recipes

@@ -27,7 +27,7 @@ type page struct {
 // block is one fenced block of commands and their outputs.
 type block struct {
 	line  int      // the fence's line, from 1
-	words []string // the info string after "console"
+	words []string // the words after "console" in the info string
 	steps []step
 }
 
@@ -36,7 +36,7 @@ type step struct {
 	command  string // with its continuation lines, joined by newlines
 	typed    bool   // whether it is typed at the debugger's prompt
 	want     []string
-	from, to int // want is page.lines[from:to]
+	from, to int // the page's output is page.lines[from:to]
 }
 
 const (
@@ -48,7 +48,7 @@ const (
 // commandLine matches a command that a reader would type. It must be in a console: no test runs other blocks.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
-// pages reads every document for readers.
+// pages parses the README, the docs and the chapters' READMEs.
 func pages(t *testing.T) []*page {
 	t.Helper()
 	var all []*page

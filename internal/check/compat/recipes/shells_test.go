@@ -17,13 +17,13 @@ var (
 		`\b(?:seq|pgrep|sleep|timeout|export)\s|\bfor \w+ in\b`)
 	// piped matches an echo of a quoted text into a pipe. PowerShell does not change such a text.
 	piped = regexp.MustCompile(`^echo '[^']*' \| `)
-	// onlyHere lists commands that some systems lack, each with the hint that a page with the command must contain.
+	// onlyHere lists commands that some systems lack or name differently, and the hint that a page with one must have.
 	onlyHere = map[string]string{
 		"curl ": "In PowerShell, `curl` is `curl.exe`", "make ": "Without `make`, type what it runs",
 	}
 )
 
-// foreign returns the parts of a page's commands, other than those for Linux and delve, that some shells cannot run.
+// foreign returns the parts of a page's commands that some shells cannot run. It skips Linux blocks and delve's prompt.
 func (p *page) foreign() (found []string) {
 	page := strings.Join(p.lines, "\n")
 	for _, b := range p.blocks {

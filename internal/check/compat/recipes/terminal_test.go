@@ -48,12 +48,12 @@ type terminal struct {
 	typed   io.Writer
 	n       int               // commands so far
 	real    map[string]string // actual addresses, by the addresses in the documents
-	serving *program.Viz      // the program that serves the Kubernetes API; nil before its start
+	serving *program.Viz      // the program that serves the Kubernetes API; nil: none runs
 	viz     *program.Viz
 	starts  *step // the step whose program is not started yet
 	flags   []string
 	open    []opened
-	version string // the newest version in any output
+	version string // the last version in the output of a command that ended
 }
 
 // opened is a command that keeps running, such as a watch. finish compares the command's output.
@@ -175,7 +175,7 @@ func (x *terminal) said(file string) []string {
 // depends on the order of kubectl's goroutines, so no document shows it.
 var itsOwnEnd = regexp.MustCompile(`(?m)^I\d{4} .*"Warning: watch ended with error".*: context canceled.*\n`)
 
-// written returns the lines of an output, with the addresses as the documents write them.
+// written returns an output's lines as documents have them: with their addresses, without colours and itsOwnEnd.
 func (x *terminal) written(said string) []string {
 	for written, address := range x.real {
 		said = strings.ReplaceAll(said, address, written)

@@ -17,17 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// apiServer is a small API server for the pods of namespace default. A reflector cannot distinguish it from a real one.
-// A test can inject faults and read the requests.
+// apiServer serves lists and watches of the pods in namespace default, as far as reflectors use them. A test can inject
+// faults and read the requests.
 type apiServer struct {
 	mu       sync.Mutex
 	cond     sync.Cond // on mu; signals each change
 	rv       int
-	oldest   int // earlier versions get 410
+	oldest   int // watches from earlier versions get a 410
 	pods     map[string]*corev1.Pod
 	history  []watch.Event
 	epoch    int            // watches of an older epoch end
-	lastWord *metav1.Status // the last event of ended watches; nil: none
+	lastWord *metav1.Status // the object of the ERROR event that ends watches; nil: no event
 	refuse   []error        // the errors of the next requests
 	requests []string       // requests since the last call of asked
 	holding  bool           // whether watches hold back events

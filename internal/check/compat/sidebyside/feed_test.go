@@ -86,7 +86,7 @@ func (f *feed) Stop()                          {}
 func (f *feed) open() watch.Interface { return f }
 func (f *feed) version() uint64       { return f.rv.Load() }
 
-// source is a feed or a script. ourSource and theirSource wrap it as a storage; no test calls their other methods.
+// source is a feed or a script. ourSource and theirSource make it a storage, whose other methods would panic.
 type source interface {
 	open() watch.Interface
 	version() uint64
@@ -135,7 +135,7 @@ func compareSides(b *testing.B, pods, nodes int, bench func(b *testing.B, f *fee
 	})
 }
 
-// ringEvents is the number of events before a measurement. Both rings grow to 12800, later watchers' channels to 171.
+// ringEvents are sent before a measurement. Both rings then have 12800 slots, and new watchers' channels 171.
 const ringEvents = 10000
 
 // BenchmarkFanOut sends each event to n watchers without selectors. An operation is one event.
@@ -235,7 +235,7 @@ func fill(b *testing.B, f *feed, cache side) {
 }
 
 // BenchmarkProbes measures a fan-out with probes off and on. The three reports of a delivery take at least as long as
-// the delivery itself, from one Go channel to another.
+// the delivery itself, which only moves an event from one Go channel to another.
 func BenchmarkProbes(b *testing.B) {
 	for _, state := range []string{"off", "on"} {
 		var p *probe.Probe

@@ -158,7 +158,7 @@ func newOurFollower(s *apiServer, m mode, errs *diary) *follower {
 	return &follower{i.Run, join, i.GetIndexer(), i.LastSyncResourceVersion, i.HasSynced}
 }
 
-// gates replaces client-go's feature gates, so that client-go can also build queues that are no longer its default.
+// gates replaces client-go's feature gates: mode chooses the queue, and whether the first list is a watch.
 type gates struct {
 	features.Gates
 	mode mode

@@ -235,7 +235,7 @@ func watchBoth(t *testing.T, p *pair, queries map[string]query, one, other side)
 	return dialogues
 }
 
-// compare fails the test if two streams of a dialogue differ, and reports up to 20 such pairs.
+// compare fails the test if two streams of a dialogue differ (it shows up to 20 pairs), or if there are too few events.
 func compare(t *testing.T, dialogues []*dialogue) {
 	t.Helper()
 	wrong, events := 0, 0
@@ -266,8 +266,8 @@ func TestEveryWatchOfTheStoreSaysWhatTheRealOneSays(t *testing.T) {
 	compare(t, watchBoth(t, p, v.queries(), p.ourStore, p.theirStore))
 }
 
-// describeError returns the parts of an error that a client can see: status code, reason, retry time, causes and
-// message. For a StorageError, which the registry will translate, it returns the kind, the key and the version.
+// describeError returns what a client can see of an error: status code, reason, message, retry time, causes, continue
+// token. For a StorageError, which the registry will translate, it returns the kind, the key and the version.
 func describeError(err error) string {
 	var status apierrors.APIStatus
 	var mine *storage.StorageError

@@ -67,7 +67,7 @@ func reportCPU(b *testing.B) func() {
 	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }
 }
 
-// burst is the number of events that a benchmark sends before it waits for all of them. So few events fill no channel.
+// burst is the number of events that a benchmark sends before it waits for all of them: too few to fill a channel.
 const burst = 64
 
 // crowd is a group of watchers, each read at full speed by a goroutine of its own.

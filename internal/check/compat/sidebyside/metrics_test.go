@@ -59,12 +59,12 @@ func ask(t *testing.T, v *program.Viz, path string) string {
 	return string(must(io.ReadAll(response.Body)))
 }
 
-// TestMetricsHaveTheirNamesAndLabels compares the running program's metrics with upstream's, so that a dashboard for
-// upstream works for the program.
+// TestMetricsHaveTheirNamesAndLabels checks that each metric of the running program is also upstream's, with the same
+// labels, so that dashboards can show both. It also checks that a dry run is counted as one.
 func TestMetricsHaveTheirNamesAndLabels(t *testing.T) {
 	t.Parallel()
 	v := program.StartViz(t)
-	client := must(kubernetes.NewForConfig(&rest.Config{Host: v.URL})) // upstream registers this client's metrics, too
+	client := must(kubernetes.NewForConfig(&rest.Config{Host: v.URL}))
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	dryRun := metav1.CreateOptions{DryRun: []string{"All"}}
 	must(client.CoreV1().ConfigMaps("default").Create(t.Context(), object, dryRun))

@@ -86,7 +86,7 @@ func (s *script) expire() {
 	close(s.live.events)
 }
 
-// stage has both caches over equal scripts. The caches use one clock, which the test moves.
+// stage is a pair of caches, ours and upstream's, over equal scripts. They use one clock, which the test moves.
 type stage struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock

@@ -87,7 +87,7 @@ func (q *query) key() string {
 	return strings.TrimSuffix(prefix+"/"+q.namespace+"/"+q.name, "/")
 }
 
-// side is one of the two compared sides.
+// side is a store or a cache, ours or upstream's.
 type side interface {
 	list(ctx context.Context, q query, into *corev1.PodList) error
 	watch(ctx context.Context, q query) (watch.Interface, error)

@@ -16,9 +16,9 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// A story is a list of steps. After each step, a side comes to rest. The test compares both sides' acts and stores.
+// A story is a list of steps. A test compares what both sides do in each step until they rest, and then their stores.
 //
-//	+a ~a -b *                writes, all at once; * is a bookmark
+//	+a ~a -b ! *              writes, all at once; ! only raises the version, * is a bookmark
 //	cut +c                    all watches end; c is created while no watch is open
 //	expire -a +c              the same as cut, but a watch from an earlier version gets a 410
 //	error 500 +c              the same as cut, but the watches end with an ERROR event
@@ -119,7 +119,7 @@ func (st *player) step(line string) {
 	}
 }
 
-// look waits until every goroutine of the bubble waits. It returns what happened since the last look, and the store.
+// look waits until all the bubble's goroutines block. It returns what happened since the last look, and the store.
 func (st *player) look(line string) string {
 	synctest.Wait()
 	var b strings.Builder

@@ -182,7 +182,7 @@ func TestStreamsAndPages(t *testing.T) {
 		"read %d pods in %d requests, same version %v, %v", read, asked, same, err)
 }
 
-// TestAWorkerTriesAgainAndGivesUp makes each attempt fail, and shuts the queue down in the last attempt.
+// TestAWorkerTriesAgainAndGivesUp makes each attempt fail: after ten retries, work must forget the key's failures.
 func TestAWorkerTriesAgainAndGivesUp(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Microsecond, time.Microsecond)
 	queue := workqueue.NewTypedRateLimitingQueue(limiter)

@@ -71,7 +71,7 @@ func TestAViewFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAMissedWriteIsFound leaves out the event of one write. Counters cannot reveal this, because a list follows.
+// TestAMissedWriteIsFound withholds one write's event. missed must report it, although the next list hides the gap.
 func TestAMissedWriteIsFound(t *testing.T) {
 	written := []object{{"a", 1, 5}, {"b", 1, 11}, {"a", 2, 12}, {"c", 1, 40}}
 	v := newView("view", &faults{})

@@ -38,7 +38,7 @@ var (
 
 const (
 	namespace  = "storm"
-	endOfStorm = "end of the storm" // replaces the name of a fault
+	endOfStorm = "end of the storm" // storm.now after the last fault
 	// patience limits the wait for a response, and for events after the storm: client-go may wait 30 s before a retry.
 	patience = 90 * time.Second
 	healsIn  = time.Minute // from a fault to a successful write; only the pauses between the attempts count
@@ -156,7 +156,7 @@ func (s *storm) fault(format string, args ...any) {
 }
 
 // rage starts the clients and causes random faults until the time is over. Then it undoes the faults' lasting effects,
-// and waits until every watcher holds the same objects as a list.
+// and waits until every watcher and informer holds the same objects as a list.
 func (s *storm) rage() {
 	writing, stopWriting := context.WithCancel(s.t.Context())
 	watching, stopWatching := context.WithCancel(s.t.Context())
