@@ -6,7 +6,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// wait ends the waits that the point ends, and begins the point's own, except for a late record of a closed subject.
+// wait ends one wait of each point in info.Ends. It begins the point's own wait unless the record's subject is closed.
 func (r *Resource) wait(info *Point, rec *probe.Record) {
 	for _, begun := range info.Ends {
 		r.endWait(waitKey(begun, rec.Subject), rec)

@@ -13,7 +13,7 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// waitsNow returns the number of waits that have begun and not ended, by point and subject.
+// waitsNow returns the number of waits of pods that have begun and not ended in the records, by point and subject.
 func waitsNow(records []probe.Record) map[string]int {
 	now := map[string]int{}
 	for key, waits := range folded(records).Resources["pods"].Waits {
@@ -72,8 +72,8 @@ func TestAWaitEndsWithOneOfItsEndsAndWithItsSubject(t *testing.T) {
 }
 
 // TestAQuietLaneIsShownAsALoudOne plays the same moments three times: once with every lane loud, and twice with lanes
-// becoming loud and quiet on the way. In the end all pictures show each lane equally full, with the same waits for room
-// in its result. In the third picture, after a viewer has looked at each lane, its queues have the same lengths, too.
+// becoming loud and quiet on the way. At the end each lane must have the same waits for room in all pictures. A quiet
+// lane's Fill must be the level of its longest queue. After a viewer has looked at a lane, its queues must be equal.
 func TestAQuietLaneIsShownAsALoudOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -152,7 +152,7 @@ func happened(seed uint64, limit int, looks bool) *Resource {
 	return state.Resources["pods"]
 }
 
-// TestACrowdThatIsNotKnown: a crowd's record with a wrong number of watchers, or not in base64, changes nothing.
+// TestACrowdThatIsNotKnown: a crowd's record sets Fill only if its number of watchers and its base64 are right.
 func TestACrowdThatIsNotKnown(t *testing.T) {
 	for _, test := range []struct {
 		watchers int

@@ -35,7 +35,7 @@ const (
 	watchdogPeriod = time.Second
 )
 
-// Config has the gate and the clocks that a [World] controls.
+// Config has the gate and the clocks that a [World] controls, and a function for its messages. All are required.
 type Config struct {
 	Gate  *probe.Gate
 	Clock *worldclock.Clock
@@ -43,11 +43,11 @@ type Config struct {
 	// slower than the wall clock. It does not count the time for which the whole program is stopped, for example by a
 	// debugger.
 	Patience *worldclock.Clock
-	// Say is called with one line when the watchdog resumes the world or opens its gates. It must not be nil.
+	// Say is called with one line when the watchdog resumes the world or opens its gates.
 	Say func(line string)
 }
 
-// World is the running world, which can be held. All methods are safe for concurrent use.
+// World holds and resumes the program's goroutines and its clock. All methods are safe for concurrent use.
 type World struct {
 	// Set by New, never changed.
 	config Config
@@ -63,7 +63,7 @@ type World struct {
 	attending  int           // open pages
 	seen       time.Time     // when the last page was closed, or the gate was last used, on the patience clock
 	unattended time.Duration // the watchdog's wait after seen
-	letGo      string        // the watchdog's reason for resuming the world; "" if it did not
+	letGo      string        // why the watchdog resumed the world or opened gates; "" if it has not since the last hold
 }
 
 // New returns a world that is not held.
@@ -187,7 +187,7 @@ func (w *World) attendLocked(unattended time.Duration) {
 	w.seen, w.unattended = w.config.Patience.Now(), cmp.Or(unattended, Unattended)
 }
 
-// Run runs the watchdog until ctx is done. It then opens the gate permanently, so that every goroutine can end.
+// Run runs the watchdog until ctx is done. Then it permanently ends all holding, so that every goroutine can end.
 func (w *World) Run(ctx context.Context) {
 	defer w.end()
 	routine.Every(ctx, w.config.Patience, watchdogPeriod, func(context.Context) { w.look() })
@@ -209,7 +209,7 @@ func (w *World) look() {
 	}
 }
 
-// forsaken resumes the world, or opens its gates, after too long a time without a page. It returns the reason, or "".
+// forsaken resumes the world and opens its gates after too long a time without a page. It returns the reason, or "".
 func (w *World) forsaken() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,7 +232,7 @@ func (w *World) forsaken() string {
 // Changes returns a number that changes when [World.Status] may, except by the passing of time or by [World.Attend].
 func (w *World) Changes() uint64 { return w.changes.Load() + w.config.Gate.Changes() }
 
-// Stations returns, in path order, the stations at which a gate of their own can hold goroutines.
+// Stations returns, in path order, the stations at which [World.HoldAt] can hold goroutines.
 func Stations() []probe.Station {
 	var list []probe.Station
 	for _, station := range probe.Stations {
@@ -301,8 +301,8 @@ type walk struct {
 }
 
 // Walk moves an object or a version to its next recorded point at which a goroutine is held. If the object waits in a
-// queue, Walk releases the goroutine that will take it, and no other. ends is why the walk found no such point, or ""
-// if it did or the world was resumed. The only error is ctx's.
+// queue, Walk releases one by one the goroutines ahead of it, and no others. ends is why the walk found no such point,
+// or "" if it did or the world was resumed. The only error is ctx's.
 func (w *World) Walk(ctx context.Context, log *probe.Log, what probe.Query) (ends string, err error) {
 	it := &walk{log, what}
 	began, status := log.Last(), w.Status()
@@ -341,7 +341,7 @@ func (w *walk) has(key string, rv uint64) bool {
 	return w.Key != "" && probe.ObjectKey(key) == probe.ObjectKey(w.Key) || w.RV != 0 && rv == w.RV
 }
 
-// newest returns the newest record at which a goroutine is held with the walked object, or 0 if there is none.
+// newest returns the Seq of the newest record at which a goroutine is held with the walked object, or 0.
 func (w *walk) newest(status *Status) (seq uint64) {
 	for _, each := range status.Waiting {
 		if w.has(each.Key, each.RV) {
@@ -361,7 +361,7 @@ func (w *walk) ran(began uint64) bool {
 	return false
 }
 
-// inFront returns the held goroutine that comes next on the path after the walked object, or nil if there is none.
+// inFront returns the held goroutine that is next on the path from the walked object on, or nil if there is none.
 func (w *walk) inFront(status *Status) (first *probe.Waiting) {
 	last := w.log.Last()
 	var at probe.Point // the point of the walked object's newest record

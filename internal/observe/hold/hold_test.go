@@ -162,7 +162,7 @@ func TestTheWatchdogResumesAWorldWithNoPageOpen(t *testing.T) {
 		leave()
 		time.Sleep(14 * time.Second)
 		assert.True(t, f.Status().Held, "it was let go too early")
-		back := f.Attend() // the page was loaded again
+		back := f.Attend() // a page is opened again
 		time.Sleep(time.Minute)
 		assert.True(t, f.Status().Held, "it was let go although the page came back")
 		back()
@@ -221,7 +221,7 @@ func TestTheEndReleasesEveryGoroutineForGood(t *testing.T) {
 	})
 }
 
-// TestAGateCanBeClosedWhereAGoroutineCanBeHeld excludes ring, store, indexer and processor: no point there holds one.
+// TestAGateCanBeClosedWhereAGoroutineCanBeHeld leaves out ring, store, indexer and processor, which have no such point.
 func TestAGateCanBeClosedWhereAGoroutineCanBeHeld(t *testing.T) {
 	assert.EqualSlices(t, []probe.Station{probe.HTTP, probe.Etcd, probe.Etcd3, probe.Incoming,
 		probe.Dispatch, probe.Watcher, probe.Wire, probe.Reflector, probe.FIFO, probe.Listener, probe.Handler,

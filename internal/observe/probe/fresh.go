@@ -2,7 +2,7 @@
 
 package probe
 
-// init panics if points.go has another number of points than constants.go: each later constant would name a wrong row.
+// init panics if points.go and constants.go differ in their number of points: constants would then name wrong rows.
 func init() {
 	if len(points) != int(declared) {
 		panic("probe: constants.go does not match the rows in points.go: run make generate")

@@ -12,18 +12,18 @@ import (
 	"listwatch/internal/observe/routine"
 )
 
-// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] does not return. The log
-// already has the moment, so the picture shows where each goroutine is. Real goroutines stop, so the queues behind them
-// fill up as behind any slow goroutine.
+// Gate holds goroutines at the moments they report: at a point where it is closed, [Probe.At] blocks until the gate
+// releases the goroutine. The log already has the moment, so the picture shows where each goroutine is. Real goroutines
+// stop, so the queues behind them fill up as behind any slow goroutine.
 //
 //	            open            closed at station "watcher"                 the world is held
 //	sender      ──●──►  queue   ──●──►  queue [##########]  10/10           ──●┃
 //	receiver    ──●──►          ──●┃    paused at InputReceived             ──●┃
 //
-// There are two ways to close the gate. [Gate.Hold] closes it for the whole world: every goroutine stops at its next
-// point. [Gate.Close] closes it for one station, or one subject there: it stops only goroutines that take from a queue
-// or act at the station. A goroutine that fills the station's queue belongs to the station before: the full queue stops
-// it, not the gate.
+// There are two ways to close the gate. [Gate.Hold] closes it for the whole world: a goroutine stops at its next point,
+// unless the moment is only about etcd's progress. [Gate.Close] closes it for one station, or one subject there: it
+// stops only goroutines that take from a queue or act at the station. A goroutine that fills the station's queue is at
+// the station before: the full queue stops it, not the gate.
 //
 // The gate never holds a goroutine at a point that is reported under a lock ([Info].Locked), begins a wait for room or
 // for a taker, or passes for another reason ([Info].Passes). It does not hold requests that only read: a reader is not
@@ -178,7 +178,7 @@ func without[T any](list []T, one T) []T {
 }
 
 // callersOfAt is the number of frames of a waiter's stack above the reporting function: runtime.Callers, enter, wait,
-// report, At.
+// report, and At or Event, Text or Texts.
 const callersOfAt = 5
 
 // GateState lists where a gate is closed, and which goroutines it holds.
@@ -186,12 +186,12 @@ type GateState struct {
 	Held    bool      `json:"held"`    // whether the whole world is held
 	Gates   []Query   `json:"gates"`   // the stations that are closed on their own
 	Opened  []Query   `json:"opened"`  // the stations that are open although the world is held
-	Waiting []Waiting `json:"waiting"` // the goroutines that the gate holds, the longest first
+	Waiting []Waiting `json:"waiting"` // the goroutines that the gate holds, the one held longest first
 }
 
-// Waiting is one goroutine that is paused at the gate.
+// Waiting describes one goroutine that the gate holds, for the page.
 type Waiting struct {
-	// The routine name if the point has one, otherwise "request" or the function that the goroutine runs.
+	// The routine name if the point declares exactly one, otherwise "request" or the function that the goroutine runs.
 	Goroutine string  `json:"goroutine"`
 	Function  string  `json:"function"` // for example "cacher.(*Cacher).processEvent"
 	Line      string  `json:"line"`     // "incoming.go:22"
@@ -214,7 +214,7 @@ func (g *Gate) State() GateState {
 }
 
 // describe finds the reporting function on the stack. The goroutine's name is the point's lane if there is exactly one,
-// "request" if net/http runs it, or else its outermost function, except those that start goroutines.
+// "request" if net/http runs it, or else its outermost function outside the packages runtime and routine.
 func (w *waiter) describe(names *Names) Waiting {
 	info := w.record.Point.Info()
 	held := Waiting{Station: info.Station, Record: w.record, Says: names.Sentence(&w.record),

@@ -35,7 +35,7 @@ func newLine() *line {
 		result: make(chan int, 10)}
 }
 
-// run passes n values from end to end. The test waits for the goroutines to end, even if it fails in a held world.
+// run starts the goroutines, which pass n values from end to end. The test's cleanup opens the gate and waits for them.
 func (l *line) run(t *testing.T, n int) *routine.Group {
 	ctx, group := t.Context(), &routine.Group{}
 	t.Cleanup(func() { l.log.Gate().Release(); group.Wait() })
@@ -92,7 +92,7 @@ func TestAHeldWorldStandsAndAHopIsOnePoint(t *testing.T) {
 		gate.Hold()
 		group := l.run(t, 5)
 		synctest.Wait()
-		// The source's first value is in input, so middle holds that value, and result is still empty.
+		// The source has sent its first value, and middle has taken it from input; result is still empty.
 		assert.EqualSlices(t, []Point{InputSent, InputReceived}, where(gate), "held at")
 		n := gate.Step(Query{})
 		assert.True(t, n == 2, "%d passed, want 2", n)
@@ -177,8 +177,8 @@ func TestNoGoroutineIsHeldUnderALockOrForReading(t *testing.T) {
 	assert.True(t, n == 0, "%d are held", n)
 }
 
-// quietLog returns a log in which one lane of pods is loud. told returns the subjects and points of the records since
-// its last call, and the first two numbers and the levels of each Look.
+// quietLog returns a log with a limit of one loud lane; kubectl's lanes are loud, too. told returns the subjects and
+// points of the records since its last call, and the first two numbers and the levels of each Look.
 func quietLog() (log *Log, told func() string) {
 	log = NewLog(clock.RealClock{}, 1<<16)
 	log.LimitLoud(1, func(agent string) bool { return strings.HasPrefix(agent, "kubectl/") })
@@ -199,7 +199,7 @@ func quietLog() (log *Log, told func() string) {
 	}
 }
 
-// event reports all moments of one event at a watcher.
+// event reports the routine moments of one event that a watcher sends to its client.
 func event(p *Probe) {
 	p.Event(InputSent, "ADDED", "default/a", 1, 1, 10)
 	p.Event(InputReceived, "ADDED", "default/a", 1, 0, 10)
@@ -367,7 +367,7 @@ func TestTheCrowdIsInTheOrderOfTheLog(t *testing.T) {
 }
 
 // TestACrowdHasABound: if there are more watchers than a record has room for, the record still has their number, and
-// the longest text that the log allows.
+// the levels of the first [MaxCrowd].
 func TestACrowdHasABound(t *testing.T) {
 	log, _ := quietLog()
 	for i := range MaxCrowd + 100 {
@@ -409,7 +409,7 @@ func tail(t *testing.T, log *Log, done *atomic.Bool) map[uint64]Record {
 	}
 }
 
-// TestReadersSeeTheSameLogWhileItIsWritten overruns a small log with four writers, so that the log reuses its blocks.
+// TestReadersSeeTheSameLogWhileItIsWritten has four writers overrun a log: two readers must see the same whole records.
 func TestReadersSeeTheSameLogWhileItIsWritten(t *testing.T) {
 	const writers, each = 4, 20000
 	log := NewLog(clock.RealClock{}, 2000)

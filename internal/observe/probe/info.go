@@ -88,13 +88,13 @@ type Info struct {
 	Op      Op      `json:"op"`
 	Opens   string  `json:"opens,omitempty"` // for Open: the kind of subject, such as "watcher"
 	Queue   string  `json:"queue,omitempty"` // for Send, Recv, Push, Pop: the queue's data-queue name
-	Args    Words   `json:"args"`            // names of the numbers, which the fold keeps as Vars
+	Args    Words   `json:"args"`            // names of the numbers, which the fold keeps, except the lengths of queues
 	Texts   Words   `json:"texts,omitempty"` // names of the texts
 	// The routine name of the goroutine that reports the point, or all possible names; "" if any goroutine may do so.
 	Lane  string `json:"lane,omitempty"`
 	Waits Wait   `json:"waits,omitempty"` // why the goroutine waits from here on; "" if it does not wait
 	On    string `json:"on,omitempty"`    // if Waits: the name of the queue at which it waits, "" if there is none
-	// If Waits: the queues that only the waiting goroutine reads, and which therefore only fill meanwhile.
+	// If Waits: the queues that only the waiting goroutine reads; during the wait nothing leaves them.
 	Holds   Words  `json:"holds,omitempty"`
 	Until   Words  `json:"until,omitempty"`   // if Waits: the points that end the wait
 	Locked  bool   `json:"locked,omitempty"`  // the goroutine holds a lock here, so the gate never holds the goroutine

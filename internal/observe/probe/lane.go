@@ -30,7 +30,7 @@ type Lengths func() (input, result, capacity int)
 type lane struct {
 	// Set by [Probe.Lane], never changed.
 	log     *Log
-	probe   *Probe // reports that a viewer looks at the lane; has no lane itself
+	probe   *Probe // reports that the lane becomes loud; has no lane itself
 	lengths Lengths
 
 	loud atomic.Bool
@@ -46,7 +46,7 @@ type lanes struct {
 	limit  int        // the n of [Log.LimitLoud]; 0: all lanes are loud
 	own    func(agent string) bool
 	open   map[string][]*lane // by resource, the oldest first
-	looked []*lane            // the lanes that lookLocked made loud, the last one last; at most limit
+	looked []*lane            // the lanes with which lookLocked was called last, the newest last; at most limit
 	told   map[string]string  // by resource, the levels at the last LookAtCrowd; "" if the lanes have changed since
 }
 

@@ -64,8 +64,8 @@ type Texts string
 // maxTexts is the maximum number of texts in a record.
 const maxTexts = 8
 
-// NewTexts returns texts by their names. It shortens each, see [Bound], replaces NULs, and leaves out empty texts and
-// those beyond the first eight names.
+// NewTexts returns texts by their names. It shortens names and texts to the limit of [Bound], except a crowd's text,
+// replaces NULs, and leaves out empty texts and those beyond the first eight names.
 func NewTexts(byName map[string]string) Texts {
 	var packed strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(byName)) {

@@ -220,7 +220,7 @@ func TestAnAnomalyIsDeclaredOrA410(t *testing.T) {
 	}
 }
 
-// TestBetweenYieldsWhatTheLogHolds writes 20 records into a log of 8.
+// TestBetweenYieldsWhatTheLogHolds writes 20 records into a log of 8, which then holds 13 to 20.
 func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	log := NewLog(clock.RealClock{}, 8)
 	p := New(log)

@@ -55,7 +55,7 @@ func (f *Flight) Run(ctx context.Context) {
 	routine.Every(ctx, clock.RealClock{}, interval, f.look)
 }
 
-// trigger is a fault whose window is to be saved to a file.
+// trigger is a fault; the records before and after it are to be saved to a file.
 type trigger struct {
 	record probe.Record
 	reason string // "" if nothing has happened that deserves a file

@@ -157,7 +157,7 @@ func (l limits) readRecords(ctx context.Context, rec *Recording, lines *lineRead
 // line from its beginning after each piece, which would take seconds.
 type lineReader struct {
 	in   *bufio.Reader
-	line []byte // the last line
+	line []byte // the line that next has returned; the next call overwrites it
 }
 
 // next returns the next line without its newline; the next call overwrites it. It returns ctx's error when ctx is done,

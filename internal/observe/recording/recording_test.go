@@ -206,7 +206,8 @@ func TestARecordingOpensNoDoors(t *testing.T) {
 	}
 }
 
-// TestAGreedyRecordingIsRefusedBeforeItTakesMemory reads small files that would become large pictures.
+// TestAGreedyRecordingIsRefusedBeforeItTakesMemory reads small files that would become large pictures. Read must return
+// the error of each before it has taken 250 MB.
 func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
 	for _, greedy := range recordingbombs.All {
 		t.Run(greedy.Name, func(t *testing.T) {
@@ -293,8 +294,7 @@ func TestAnEndlessLineIsRefusedAtItsBound(t *testing.T) {
 	assert.True(t, file.packed.Len() < 1<<20 && file.reads < 100, "read on for %d pieces", file.reads)
 }
 
-// TestReadingEndsWithItsContext checks that, when ctx is done, Read waits neither for the end of a long file nor for
-// the end of a long line.
+// TestReadingEndsWithItsContext checks that Read returns ctx's error, both in the middle of a line and before a line.
 func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	file := newEndless(func(reads int) {

@@ -55,7 +55,7 @@ func TestEveryCallsAfterEachPeriodUntilTheEnd(t *testing.T) {
 	})
 }
 
-// TestLateAreTheGoroutinesThatKeepTheProgram: a goroutine whose context is not done is not late; no name is repeated.
+// TestLateAreTheGoroutinesThatKeepTheProgram: Late names each running goroutine whose context is done, each name once.
 func TestLateAreTheGoroutinesThatKeepTheProgram(t *testing.T) {
 	end := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -124,7 +124,7 @@ const (
 	maxRemembered = 1 << 15
 )
 
-// object returns a record's object and version, for a sentence.
+// object returns a record's event type, object and version, for a sentence.
 func object(r *probe.Record) string {
 	return fmt.Sprintf("%s %s at %d", r.Type, probe.ObjectKey(r.Key), r.RV)
 }

@@ -52,7 +52,7 @@ func (o opaqueVersions) asks(r *probe.Record) string {
 // versions of each object in order. An inferred deletion has no version, and is not checked. If the log lacks a
 // listener's opening, its store is unknown, and only the order is checked.
 type storeFirst struct {
-	fromStart bool // whether the log has every record of storing an object
+	fromStart bool // whether the rule has checked, and not forgotten, every record of storing an object
 
 	stores     map[string]*localStore       // by informer
 	told       map[string]map[string]uint64 // by listener and key: the version with which the handler was called last
@@ -128,8 +128,8 @@ func (s *storeFirst) call(r *probe.Record) string {
 // and the pending ring grows while its handler is slow.
 var unbounded = map[string]bool{"fifo": true, "workqueue": true, "pending": true}
 
-// backpressure is rule 10. It remembers the capacities of channels.
-type backpressure map[channel]int // by channel
+// backpressure is rule 10. It remembers each channel's capacity, which must not change, and which no length may exceed.
+type backpressure map[channel]int
 
 type channel struct {
 	subject, queue string

@@ -62,7 +62,7 @@ func (o *oneWriter) interrupted(r *probe.Record) string {
 type noGap struct {
 	watchers map[string]*recipient
 	current  *probe.Record // the dispatch in progress
-	// missed has quiet watchers, too, because the log lacks their moments. A look at a watcher removes its entry.
+	// missed has quiet watchers, too, because the log lacks their InputSent. A look at a watcher removes its entry.
 	missed map[string]*probe.Record // by watcher, an event that did not reach the watcher
 }
 

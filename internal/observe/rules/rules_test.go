@@ -215,7 +215,7 @@ func TestNoRuleJudgesWhatWasNotSeen(t *testing.T) {
 	}
 }
 
-// TestAQuietWatcherIsNotAccused leaves out routine moments of w1 after the record of a look at it: no rule is broken.
+// TestAQuietWatcherIsNotAccused leaves out routine moments of w1 after a look at it: no rule may report a breach.
 func TestAQuietWatcherIsNotAccused(t *testing.T) {
 	whole := story()
 	routine := func(r probe.Record) bool { return r.Subject == "w1" && r.Point.Info().Routine }
@@ -304,7 +304,7 @@ func TestTheMonitorSaysWhatItHasMissed(t *testing.T) {
 	}
 }
 
-// lives returns the records of n pods, each created, sent to w1 and to the handler, and deleted.
+// lives returns the records of n pods that are created and deleted; w1 and the handler get both events of each.
 func lives(from, n int) []probe.Record {
 	var records []probe.Record
 	for i := range n {

@@ -35,11 +35,11 @@ const Suffix = ".lw.gz"
 // Take is one recording that is built into the program.
 type Take struct {
 	Name  string // the name of the file, without [Suffix]
-	Title string // its events, in one line
+	Title string // its events in one line or, in [Broken], a question about them; "" for a story's take
 	Key   string // the object that the take is about
 }
 
-// All lists the takes that belong to no story and to no lab: chapters and screenshots show them.
+// All lists the takes of working code, except those of stories: chapters, screenshots and labs' questions show them.
 var All = []Take{
 	{"start", "Both halves start: the caches list and watch etcd, the informer lists and watches the caches",
 		"default/a"},

@@ -166,8 +166,8 @@ func TestTheStoryInNumbersIsOfThisProgram(t *testing.T) {
 }
 
 // TestTheTakesShowWhatTheyShowed compares every take with takes.sum: a hash of the picture at each keyframe, and the
-// record at which each beat of its story rests. A change to the writing, the fold or the search of records must not
-// change these. With -update it writes the file again, for takes that were recorded again or should look different.
+// record at which each beat of its story rests. A change to writing, folding or searching records must not change
+// these. With -update it writes the file again, for takes that were recorded again or should look different.
 func TestTheTakesShowWhatTheyShowed(t *testing.T) {
 	const file = "takes.sum"
 	var sum strings.Builder
@@ -204,7 +204,7 @@ func TestTheTakesShowWhatTheyShowed(t *testing.T) {
 		file)
 }
 
-// hashOf returns a hash of a picture without its texts: of its lengths, keys, versions, counters and their places.
+// hashOf returns the beginning of the hash of a picture's JSON without its texts, whose wording may change.
 func hashOf(t *testing.T, written []byte) string {
 	t.Helper()
 	var picture any

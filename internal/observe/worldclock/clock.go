@@ -1,4 +1,4 @@
-// Package worldclock is the pipeline's clock. A user can stop, slow down, speed up and advance it, and its timers too.
+// Package worldclock is the pipeline's clock. A user can stop, slow down, speed up and advance it; its timers follow.
 //
 // The fake clock of k8s.io/utils moves only in steps, and fires everything due within a step at once. This clock runs
 // by itself, at any pace; when it is advanced by a minute, a ticker of a second ticks sixty times, with all effects.
@@ -88,7 +88,7 @@ func (f *frame) at(wall time.Time) time.Time {
 
 // New returns a clock that shows start and runs as fast as the wall clock.
 func New(start time.Time) *Clock {
-	// Round drops the monotonic reading: with it, Sub would return the difference in wall time.
+	// Round drops the monotonic reading, which counts real time: times of the world must not be compared by it.
 	now := frame{world: start.Round(0), wall: time.Now(), pace: 1}
 	return &Clock{stops: make(chan time.Duration, 1), wake: make(chan struct{}, 1), frame: now, speed: 1}
 }
@@ -153,7 +153,7 @@ func set[V any](c *Clock, field *V, value V) {
 	c.rouseLocked()
 }
 
-// beatLocked begins a new frame at the present time, and reports a stop of the program before it to Stops.
+// beatLocked begins a new frame at the present time. If the program was stopped until now, it sends the stop to Stops.
 func (c *Clock) beatLocked() {
 	old, wall := c.frame, time.Now()
 	next := frame{world: old.at(wall), wall: wall, pace: c.speed}

@@ -156,7 +156,7 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfAStoppedProgramIsNotCounted runs no heartbeat: the bubble's time passes as wall time does during a stop.
+// TestTheTimeOfAStoppedProgramIsNotCounted lets a minute pass without a heartbeat, as if the program were stopped.
 func TestTheTimeOfAStoppedProgramIsNotCounted(t *testing.T) {
 	for _, speed := range []float64{0.5, 1, MaxSpeed} {
 		bubble.Test(t, func(t *testing.T) {
