@@ -123,7 +123,7 @@ func answerIn(dir string) string {
 	return ""
 }
 
-// form returns the answer file of a new working copy.
+// form returns the text of the answer file in a new working copy: the question, without an answer.
 func (l Lab) form() string {
 	return fmt.Sprintf(
 		"# %s\n#\n# %s\n#\n# %s\n#\n# Write your answer below this line: the word or the number alone.\n",

@@ -17,9 +17,9 @@ import (
 // marker is the file of a working copy that names its lab and its checkout.
 const marker = ".lab"
 
-// Start writes the checkout's committed tree into dir, and makes the lab's edit there, or a Predict's answer file. If
-// the checkout has no git, like an unpacked archive, Start copies the regular files that are not hidden. It creates dir
-// and its parents; if dir exists, it must be empty. After an error dir may contain a part of the copy.
+// Start writes the checkout's committed tree into dir, makes the lab's edit (for a Predict: the answer file), removes
+// the solution from the lab's file there, and adds the marker. From a checkout without git, it copies the regular files
+// that are not hidden. It creates dir, which must be empty if it exists. After an error dir may contain part of a copy.
 func Start(root, dir string, l Lab) error { return start(root, dir, l.ID, l.prepare) }
 
 // start does the work of Start and StartPath: id goes into the marker, and prepare changes the copied sources.
@@ -49,7 +49,7 @@ func In(dir string) (l Lab, root string, ok bool) {
 	return l, root, err == nil
 }
 
-// marked returns the contents of a working copy's marker, or "" if dir has none.
+// marked returns the lab's id and the checkout from a working copy's marker, or empty strings if dir has none.
 func marked(dir string) (id, root string) {
 	text, _ := os.ReadFile(filepath.Join(dir, marker))
 	id, root, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")

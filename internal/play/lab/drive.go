@@ -19,11 +19,11 @@ import (
 	"listwatch/internal/observe/rules"
 )
 
-// Action is a line of a step's script: a request to the built program, and the expected answer. In a request, What and
-// Want, $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes. With Times, $i in
-// Do is the number of the request.
+// Action is a line of a step's script: a request to the built program, or a command, and the expected answer. In a
+// request, What and Want, $NAME is the part of an answer that Keep has saved under that name, and $pad is 20,000 bytes.
+// With Times, $i in Do is the number of the request, from 0.
 type Action struct {
-	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder, with $SERVER
+	Do     string            `json:"do"`    // METHOD PATH [BODY]; or RUN COMMAND, in the step's folder; $SERVER: URL
 	Times  int               `json:"times"` // number of concurrent requests whose responses are ignored; 0: one request
 	Later  bool              `json:"later"` // a stream, compared after the last action
 	After  int               `json:"after"` // milliseconds to wait before the request
@@ -124,7 +124,7 @@ func (p *player) play(ctx context.Context, script []Action) (problem string) {
 }
 
 // open sends a request and waits for the response's header, or runs a command to its end. The caller must call read
-// once. It returns the response's status and body, the command's output, or the request's error.
+// once; read returns the response's status and body, the command's output, or the request's error.
 func (p *player) open(ctx context.Context, do string) (read func() string) {
 	if command, runs := strings.CutPrefix(do, "RUN "); runs {
 		words := strings.Fields(command)

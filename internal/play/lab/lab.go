@@ -110,7 +110,7 @@ func Load(fsys fs.FS) ([]Lab, error) {
 	return all, nil
 }
 
-// parse reads a lab's file. In the lab's working copy the file ends after the fields.
+// parse reads a lab's file. In the lab's working copy the file lacks the edit or the answer.
 func parse(file *txtar.Archive) (l Lab, err error) {
 	if err := yaml.UnmarshalStrict(file.Comment, &l); err != nil {
 		return l, err

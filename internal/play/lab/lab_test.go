@@ -106,7 +106,7 @@ func TestEveryBrokenVersionIsGo(t *testing.T) {
 	}
 }
 
-// TestEveryLabNamesWhatThereIs checks that the section to read and the lab's tests exist, and that no text is missing.
+// TestEveryLabNamesWhatThereIs checks that the labs' sections and tests exist, and that no field or chapter is missing.
 func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	for _, each := range All() {
 		other, err := ByID(each.ID)
@@ -142,7 +142,7 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// testsOf returns the names of a chapter's tests.
+// testsOf returns the names of the tests and fuzz tests in a folder of the checkout.
 func testsOf(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
@@ -255,9 +255,9 @@ func (r records) count(point probe.Point, is func(probe.Record) bool) string {
 
 var update = flag.Bool("update", false, "write which record shows an answer, and docs/LABS.md")
 
-// TestEveryAnswerIsWhatItsRecordingShows compares the answers in the labs' files with the recordings. After a recording
-// was made again, -update writes the numbers of the records that show the answers. If an answer changes, check the
-// question, too.
+// TestEveryAnswerIsWhatItsRecordingShows compares the answers in the labs' files with the recordings; Check must accept
+// only them. After a recording was made again, -update writes the numbers of the records that show the answers. If an
+// answer changes, review the question, too.
 func TestEveryAnswerIsWhatItsRecordingShows(t *testing.T) {
 	asked := slices.DeleteFunc(All(), func(l Lab) bool { return l.Kind != Predict })
 	assert.Equal(t, len(proofs), len(asked), "questions and proofs")

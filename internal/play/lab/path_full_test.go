@@ -12,8 +12,8 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestThePathGoesFromRedToGreen plays each step's script three times: with all steps open, with the steps up to this
-// one passed, and with only this one open. It builds the program 43 times.
+// TestThePathGoesFromRedToGreen plays each step's script three times: it must fail with all steps open, succeed with
+// the steps up to this one passed, and fail with only this one open. It builds the program 43 times.
 func TestThePathGoesFromRedToGreen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "path")
 	require.NoError(t, StartPath(root, dir))

@@ -33,8 +33,8 @@ func TestAStepForEachChapter(t *testing.T) {
 	}
 }
 
-// TestTheWorkingCopyHoldsTheStatesOfItsSteps checks that the copy separates the reader's steps from ours, and lists the
-// stations for the stage.
+// TestTheWorkingCopyHoldsTheStatesOfItsSteps checks the state of each step, the reader's and our version of it, and the
+// list of stations that the reader has built.
 func TestTheWorkingCopyHoldsTheStatesOfItsSteps(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "path")
 	require.NoError(t, StartPath(root, dir))

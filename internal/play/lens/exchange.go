@@ -205,7 +205,7 @@ func askPath(path string) (ask Ask) {
 	default:
 		return ask
 	}
-	if parts[0] == "watch" { // the path of a watch before Kubernetes 1.11
+	if parts[0] == "watch" { // a deprecated form of the path of a watch
 		ask.Watch, parts = true, parts[1:]
 	}
 	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {

@@ -26,7 +26,7 @@ type request struct {
 	path, query string // without secrets, each cut to 200 bytes
 	at          time.Time
 
-	trail *trail // nil: the request is outside the API, and the fields below are unused
+	trail *trail // nil: the request is outside the API, so no verdict judges it
 	named string // the resource's name in the log; "": there are too many
 
 	status    int

@@ -26,8 +26,8 @@ func times(n int, do func()) {
 	}
 }
 
-// TestFindings runs each program in two parts: the lens has no finding after the first part, and one after the second.
-// The program's twin behaves almost the same, and never causes a finding.
+// TestFindings runs each program in two parts: the lens must have no finding after the first part, and one after the
+// second. The program's twin behaves almost the same, and must not cause a finding.
 func TestFindings(t *testing.T) {
 	ran := map[string]bool{}
 	for _, c := range []struct {
@@ -159,7 +159,7 @@ func relist(p *program, more string) {
 }
 
 // TestAGoodInformerIsLeftAlone runs our informer while the server answers, while the server refuses every request, and
-// after the server has forgotten the informer's version.
+// after the server has forgotten the informer's version. There must be no finding.
 func TestAGoodInformerIsLeftAlone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		client := listwatch.NewRESTClient(listwatch.Config{Base: &url.URL{Scheme: "http", Host: "lens"}, HTTP: w.client,

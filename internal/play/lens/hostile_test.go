@@ -33,7 +33,7 @@ func TestWhatIsAWatchForTheServerIsOneForTheLens(t *testing.T) {
 	}
 }
 
-// TestWhatIsForwardedCannotRunUnderOurOrigin has the server set many headers that change a browser's rights.
+// TestWhatIsForwardedCannotRunUnderOurOrigin has the server set headers that change a browser's rights: none may pass.
 func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {
 		for name := range strings.FieldsSeq("Access-Control-Allow-Origin Access-Control-Allow-Credentials Alt-Svc " +
@@ -62,7 +62,7 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	}
 }
 
-// TestWhatTheLensKeepsIsShort has a server and a client that send very long texts wherever the lens saves a text.
+// TestWhatTheLensKeepsIsShort sends very long texts wherever the lens saves a text. It may keep 4 MB of all together.
 func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {

@@ -161,8 +161,8 @@ func (l *Lens) refuse(header http.Header, r *http.Request) error {
 	return nil
 }
 
-// Show makes the lens write its records to this log, and no longer to an earlier one. Each request has records, and
-// each watch, even an open one, has those of a watcher and its stream. The log's gate does not hold the lens.
+// Show makes the lens write its records to this log, and no longer to an earlier one: about each API request, and about
+// each watch as a watcher and its stream. Show itself writes the openings of open watches. The gate holds no request.
 func (l *Lens) Show(log *probe.Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

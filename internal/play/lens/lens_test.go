@@ -35,7 +35,7 @@ type bench struct {
 	client  *http.Client
 }
 
-// newBench starts the lens and the backend.
+// newBench starts the lens and the backend, and stops both at the end of the test.
 func newBench(t *testing.T, writes bool, backend http.HandlerFunc) *bench {
 	t.Helper()
 	b := &bench{backend: httptest.NewServer(backend), client: &http.Client{

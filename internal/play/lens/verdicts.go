@@ -20,7 +20,7 @@ const (
 type judged struct {
 	*trail
 	*request       // the judged one; if the occasion is ticked, the newest of the trail
-	lens     *Lens // locked
+	lens     *Lens // the caller holds its mu
 	now      time.Time
 	seen     int // number of matches, including this one
 }
