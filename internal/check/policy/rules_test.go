@@ -218,7 +218,7 @@ func reports(dir string) bool {
 // fixedArgs holds, by method, the number of arguments before the point's own arguments.
 var fixedArgs = map[string]int{"At": 3, "Event": 4, "Text": 4, "Texts": 4}
 
-// checkReport checks a report's number of args, its line, its method, and whether it is under a lock.
+// checkReport compares a report's args, method and lock with the point's declaration, and requires its own line.
 func (r *repo) checkReport(mention source.Mention, info *probe.Info) {
 	complain := func(format string, args ...any) {
 		r.fault(mention.File.Path, mention.Line, mention.Point+" "+format, args...)

@@ -1,4 +1,4 @@
-// Package probetest prints the records of a test as a story.
+// Package probetest lets tests read the records of a log and print them as a story.
 package probetest
 
 import (

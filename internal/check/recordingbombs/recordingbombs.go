@@ -12,7 +12,7 @@ import (
 // Greedy is a recording that needs too much memory: a beginning, n parts, and an end.
 type Greedy struct {
 	Name    string
-	Refusal string // part of the refusal by Read and the page
+	Refusal string // part of the error that recording.Read returns and the page shows
 	begin   string
 	n       int
 	part    string // a format for i, from 1 to n, and for 2i-1 and 2i

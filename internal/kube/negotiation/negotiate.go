@@ -286,7 +286,7 @@ func DecodeObject(info runtime.SerializerInfo, data []byte, gvk schema.GroupVers
 	return obj, actual, warnings, nil
 }
 
-// explainDecodeError returns a 400 that has err and the expected kind.
+// explainDecodeError returns a 400 with err, the expected kind, and the body's kind or its first 30 bytes.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/rest.go: transformDecodeError
 func explainDecodeError(err error, actual *schema.GroupVersionKind, want schema.GroupVersionKind, body []byte) error {

@@ -42,7 +42,7 @@ func workloadOf(obj runtime.Object) workload {
 	}
 }
 
-// ScaleOf returns the size of a deployment, a replica set or a stateful set.
+// ScaleOf returns the scale subresource of a deployment, a replica set or a stateful set.
 func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	w, accessor := workloadOf(obj), obj.(metav1.Object)
 	selector, _ := metav1.LabelSelectorAsSelector(w.selector) // validated when obj was written
@@ -55,7 +55,7 @@ func ScaleOf(obj runtime.Object) *autoscalingv1.Scale {
 	}
 }
 
-// Scaled returns a copy of obj with the wanted resource version and size. The copy points into wanted.
+// Scaled returns a copy of obj with wanted's resource version and number of replicas. The copy points into wanted.
 func Scaled(obj runtime.Object, wanted *autoscalingv1.Scale) runtime.Object {
 	scaled := obj.DeepCopyObject()
 	*workloadOf(scaled).replicas = &wanted.Spec.Replicas

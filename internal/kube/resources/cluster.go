@@ -42,12 +42,12 @@ func (NamespaceStrategy) PrepareForCreate(obj runtime.Object) {
 	}
 }
 
-// HoldsContent reports whether a controller still has content to remove.
+// HoldsContent reports whether finalizers remain, so that a controller may still have content to remove.
 func (NamespaceStrategy) HoldsContent(obj runtime.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
 }
 
-// MarkAsDeleting makes the namespace refuse new content.
+// MarkAsDeleting sets the phase Terminating, in which the server refuses new content.
 func (NamespaceStrategy) MarkAsDeleting(obj runtime.Object) {
 	obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating
 }

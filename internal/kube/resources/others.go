@@ -103,7 +103,7 @@ func (StorageClassStrategy) Default(obj runtime.Object) {
 	setDefault(&class.VolumeBindingMode, new(storagev1.VolumeBindingImmediate))
 }
 
-// LeaseStrategy is for leases.
+// LeaseStrategy is for leases. A PUT may create a lease; an update must have a resource version.
 //
 // Differs: there is no coordinated leader election, so a strategy and a preferred holder have no effect.
 type LeaseStrategy struct{ freely }

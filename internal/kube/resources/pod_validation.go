@@ -154,7 +154,7 @@ func validateUniqueLabel(name string, taken sets.Set[string], path *field.Path) 
 	return problems
 }
 
-// valid applies a rule to an optional value.
+// valid is [check] for an optional value: an empty one has no problems.
 func valid(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	if value == "" {
 		return nil
@@ -162,7 +162,7 @@ func valid(value string, rule func(string) []string, path *field.Path) field.Err
 	return check(value, rule, path)
 }
 
-// check applies a rule to a value.
+// check returns a problem for each error text that rule returns for value.
 func check(value string, rule func(string) []string, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for _, text := range rule(value) {

@@ -91,8 +91,8 @@ func (sub *Subject) note(last Last, info *Point, r *probe.Record) {
 }
 
 // has reports whether a record sets the subject's version. A watcher has the version of its last written frame. Any
-// other subject that opens has the version of its last record. The rest take it from a reflector alone, because a
-// resync hands an informer older versions again.
+// other subject that opens has the version of its last record. The rest get it only from a reflector's records:
+// a resync hands an informer older versions again.
 func (sub *Subject) has(info *Point) bool {
 	if sub.Kind == "watcher" {
 		return info.Name == "FrameWritten"

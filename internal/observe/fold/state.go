@@ -41,7 +41,7 @@ type Resource struct {
 	Waits map[string][]Wait `json:"waits"`
 }
 
-// Names adds the names of the picture's clients to names.
+// Names adds to names the User-Agent of each client whose watch is in the picture.
 func (s *State) Names(names *probe.Names) {
 	for resource, res := range s.Resources {
 		for id, subject := range res.Subjects {

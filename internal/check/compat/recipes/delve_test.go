@@ -56,7 +56,7 @@ type session struct {
 	at    int // wants has read the output up to here
 }
 
-// debug runs a shell command that starts delve.
+// debug runs a shell command that starts delve, in the repository's root. The session ends with the test.
 func debug(t *testing.T, command string) *session {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", command)

@@ -45,7 +45,7 @@ const (
 	atDebugger = "(dlv) "
 )
 
-// commandLine matches a command that a reader would type. It must be in a console: no test runs other blocks.
+// commandLine matches a command that a reader would type. Such a command must be in a console block, which a test runs.
 var commandLine = regexp.MustCompile(`^(go|kubectl|curl|make|dlv|cd) [a-z.'-]|^S=`)
 
 // pages parses the README, the docs and the chapters' READMEs.

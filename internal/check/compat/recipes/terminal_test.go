@@ -130,7 +130,7 @@ func (x *terminal) startsNow() {
 	x.starts = nil
 }
 
-// knowsFlags runs the program with flags and -h, which fails if the program does not know a flag.
+// knowsFlags checks that the program knows the flags: it runs the program with them and -h, which only prints help.
 func (x *terminal) knowsFlags(flags []string) {
 	x.t.Helper()
 	cmd, _ := program.VizCommand(x.t, append(flags, "-h")...)

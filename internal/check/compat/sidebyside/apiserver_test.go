@@ -46,7 +46,7 @@ func podAt(name string, rv int) *corev1.Pod {
 	}}
 }
 
-// write applies a word: "+a" creates pod a, "~a" updates, "-a" deletes, "*" is a bookmark, "!" raises the version only.
+// write applies a word: "+a" or "~a" creates or updates pod a, "-a" deletes it, "*" is a bookmark, "!" only raises rv.
 func (s *apiServer) write(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

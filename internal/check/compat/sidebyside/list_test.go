@@ -125,7 +125,7 @@ func askBoth(t *testing.T, queries map[string]query, one, other side) {
 		"%d lists gave only %d pages: too few to compare anything", len(queries), pages)
 }
 
-// TestEveryListIsWhatTheRealOneGives compares the lists of stores and caches before and after a compaction.
+// TestEveryListIsWhatTheRealOneGives compares the stores' lists and the caches' lists, before and after a compaction.
 func TestEveryListIsWhatTheRealOneGives(t *testing.T) {
 	t.Parallel()
 	p, v := stagePair(t)

@@ -61,7 +61,7 @@ func bothSides(b *testing.B, ours, upstream func(b *testing.B)) {
 	}
 }
 
-// reportCPU starts to count processor time. The returned function reports the mean per operation.
+// reportCPU starts counting processor time. The returned function reports the mean per operation.
 func reportCPU(b *testing.B) func() {
 	start := cpuTime()
 	return func() { b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(b.N), "cpu-ns/op") }

@@ -167,7 +167,7 @@ func (s *storm) closeGate() {
 	s.hold(world.Stations[s.random.IntN(len(world.Stations))])
 }
 
-// cutConnections cuts every connection over the proxy and delays new ones for a while.
+// cutConnections cuts every connection through the proxy and delays new requests for a while.
 func (s *storm) cutConnections() {
 	s.proxy.Cut()
 	time.Sleep(s.moment() / 4)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// faults counts the faults found and keeps the first few texts.
+// faults counts the faults found and keeps the texts of the first maxTold.
 type faults struct {
 	mu   sync.Mutex // guards the fields below; innermost
 	n    int
