@@ -40,23 +40,23 @@ func (b Room) Mount(router chi.Router) {
 }
 
 // New returns the handler of /book/ and everything below, all embedded in the program: the contents at /book/, a
-// chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go, a document at /book/docs/WHERE, a story at
-// /book/stories/ID, and the search index at /book/index.json. The first request renders all prose and colors all
-// sources, so that the program's start does not take twice as long. The text needs no script. A reference to a missing
-// excerpt is shown as a gap; the tests of the book fail on it.
+// chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go, a concept at /book/410, a document
+// at /book/docs/WHERE, a story at /book/stories/ID, and the search index at /book/index.json. The first request renders
+// all prose and colors all sources, because this would double the time of the program's start. The text needs no
+// script. A reference to a missing excerpt is shown as a gap; the tests of the book fail on it.
 func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)
 }
 
-// pages serves pages, each rendered on request. The first call typesets the book, and returns the pages by path; the
-// page at "" is for unknown paths.
+// pages serves the book, and renders each page on request. A call returns the pages by path; the page at "" is for
+// unknown paths. The first call typesets the book.
 type pages func() (map[string]templ.Component, error)
 
 func newPages(fsys, documents fs.FS, stories []scenario.Story) pages {
 	return sync.OnceValues(func() (map[string]templ.Component, error) { return views(fsys, documents, stories) })
 }
 
-// views returns the pages by path: of the chapters in fsys, the documents and the stories, and the search index of all.
+// views typesets the book from fsys, documents and stories, and returns all its pages and the search index, by path.
 func views(fsys, documents fs.FS, stories []scenario.Story) (map[string]templ.Component, error) {
 	b, err := text.New(fsys, documents)
 	if err != nil {

@@ -56,7 +56,7 @@ class MiniStage {
     this.tell();
   }
 
-  // tell writes the moment and the named part into the frame's address, because a page from disk may not call into one.
+  // tell writes the moment and the named part into the frame's address, for a page from disk may not call its scripts.
   tell() {
     if (!this.frame) return;
     const step = this.steps[this.step];
@@ -98,8 +98,8 @@ class MiniStage {
   /** @param {number} n */
   lineOf(n) { return this.reading.find(({ at }) => at === n)?.line; }
 
-  // scrolled chooses the step of the last line above the window's middle that has one, or step 0 until the reader opens
-  // or passes the answer. In the first try, or if the lines have fewer than two steps, the share of text read decides.
+  // scrolled chooses step 0 until the answer is open or above the window. The share of text read then selects a step of
+  // the first try, or any step if the text's lines have fewer than two; otherwise the last line read with a step does.
   scrolled() {
     if (performance.now() < this.held || !this.wide.matches) return;
     const { tried, reading, steps, mini, answer } = this;

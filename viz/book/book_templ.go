@@ -79,7 +79,7 @@ func bookFrame(title string) templ.Component {
 	})
 }
 
-// bookSidebar lists all chapters, and the sections of the open one.
+// bookSidebar lists the overview, all chapters, and the sections of the open one.
 func bookSidebar(b *text.Book, open *text.Chapter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -616,7 +616,7 @@ func bookStory(s *scenario.Story) templ.Component {
 	})
 }
 
-// bookDocument is a page of docs/; its sidebar lists the others.
+// bookDocument is a page of docs/; its sidebar lists all documents.
 func bookDocument(b *text.Book, doc *text.Chapter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

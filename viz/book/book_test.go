@@ -47,7 +47,7 @@ func (c *countingFS) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// TestNothingIsRenderedBeforeTheFirstRequest guards the program's start, which rendering used to dominate.
+// TestNothingIsRenderedBeforeTheFirstRequest checks that only the first request opens files: rendering them is slow.
 func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	course := &countingFS{FS: bookCourse()}
 	handler := newPages(course, nil, nil)
@@ -60,8 +60,8 @@ func TestNothingIsRenderedBeforeTheFirstRequest(t *testing.T) {
 	assert.True(t, course.opened == once, "the second request opened %d more files, want 0", course.opened-once)
 }
 
-// ownScripts removes the only allowed scripts: one applies the theme chosen on the stage, one searches, and one moves a
-// chapter's figure. The text is complete without them.
+// ownScripts removes the scripts that tested pages may have: one applies the theme chosen on the stage, one searches,
+// and one moves a chapter's figure. The text is complete without them.
 var ownScripts = strings.NewReplacer(`<script src="/viz/assets/frame/theme.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/search.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/book.js"></script>`, "")
@@ -192,8 +192,7 @@ func TestEveryChapterHasItsMiniStage(t *testing.T) {
 	}
 }
 
-// TestAFirstTryIsToldInOrder checks that six chapters show a first try, from a lab's recording, in the recording's
-// order.
+// TestAFirstTryIsToldInOrder checks that six chapters show a first try from a lab's recording, in its order.
 func TestAFirstTryIsToldInOrder(t *testing.T) {
 	assert.Equal(t, 6, len(tries), "%d first tries", len(tries))
 	for chapter, told := range tries {

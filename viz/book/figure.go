@@ -15,7 +15,7 @@ import (
 // stage draws one of several. [indexOf] finds each after the previous moment. A star marks the representative moment.
 type told struct{ take, moments string }
 
-// figures has the figure of each chapter. tries has the recordings of first tries, of a lab's broken source.
+// figures has the figure of each chapter. tries has the first tries, which the broken sources of labs reported.
 var (
 	figures = map[int]told{
 		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},
@@ -53,7 +53,7 @@ var (
 			"Distributed AddBlocked HandlerCalled"},
 		14: {takes.LabPrefix + "lost-wish", "WorkAdded WorkGot Reconciled HandlerCalled WorkAdded WorkDone WorkWaited"},
 	}
-	// folds maps a chapter to the index, among its foldable answers, of the one that its first try gives away.
+	// folds maps a chapter to the index of the foldable answer that its first try gives away; the default is 0.
 	folds = map[int]int{4: 1, 14: 1}
 )
 

@@ -1,5 +1,5 @@
-// Package book turns the chapters into pages. goldmark renders the prose of the embedded README.md files; declarations
-// are taken, by symbol, from the embedded sources, so that readers see the code that runs.
+// Package book turns the chapters, the documents and the concepts into HTML. goldmark renders the embedded Markdown
+// files; declarations are taken, by symbol, from the embedded sources, so that readers see the code that runs.
 //
 // The package drops raw HTML and escapes everything in the prose, so that the page's Content-Security-Policy needs no
 // exception. Neither building the book nor reading it makes a request to another server.
@@ -24,19 +24,19 @@ import (
 // Root is the path of the contents page; the chapters are directly below it.
 const Root = "/book/"
 
-// Book holds every chapter and every document, rendered.
+// Book holds the chapters, documents and concepts, rendered, and what a search finds in the chapters' sources.
 type Book struct {
 	Chapters  []*Chapter
-	Documents []*Chapter // the documents, OVERVIEW first; they have only Title, Path, Contents and HTML
+	Documents []*Chapter // the documents, OVERVIEW first
 	Concepts  []*Chapter // the pages of one screen, directly below [Root]
-	declared  []Place
+	declared  []Place    // the chapters' declarations
 	Problems  error // all errors in the pages, joined, each with its file; nil if there are none
 }
 
 // Documents is the path below which the documents are, each under its name without ".md".
 const Documents = Root + "docs/"
 
-// Chapter is one chapter, rendered.
+// Chapter is a chapter, a document or a concept, rendered. Only a chapter has a number, files and neighbours.
 type Chapter struct {
 	chapters.Chapter
 	Title    string    // "Cacher": the first heading, without its number
@@ -73,9 +73,9 @@ type File struct {
 	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to show
 }
 
-// New renders the chapters of fsys, in the layout of [chapters.FS], the documents of docs, and the documents that it
-// generates from both. docs may be nil. After an error in a page (an unknown symbol, a dead link) the rest is still
-// readable, and [Book.Problems] lists the error. New returns an error only for sources that it cannot read at all.
+// New renders the chapters of fsys, in the layout of [chapters.FS], the documents of docs, the documents that it
+// generates from both, and the concepts. docs may be nil. After an error in a page (an unknown symbol, a dead link) the
+// rest is readable, and [Book.Problems] lists the error. New fails only on sources that it cannot read or parse.
 func New(fsys, docs fs.FS) (*Book, error) {
 	list, err := chapters.List(fsys)
 	if err != nil {
@@ -160,7 +160,7 @@ func (e *editor) problem(where string, line int, format string, args ...any) {
 	e.problems = append(e.problems, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
 }
 
-// chapter renders one chapter.
+// chapter renders the sources of a chapter and, unless its README.md is missing, its prose.
 func (e *editor) chapter(entry chapters.Chapter) *Chapter {
 	chapter := &Chapter{Chapter: entry, Path: Root + entry.Folder}
 	chapter.Files = e.files(entry.Folder)

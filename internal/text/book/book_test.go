@@ -267,8 +267,8 @@ var (
 )
 
 // minutes returns the time that a reader needs to understand a page: 220 words of prose a minute, 180 of comments, 12
-// lines of code, and two minutes for each question and each session, except one that begins an answer. It leaves out
-// declarations that are folded as a whole.
+// lines of code, and two minutes for each answer and each session; a session that begins an answer counts as part of
+// it. The function leaves out declarations that are folded as a whole.
 func minutes(page string) float64 {
 	page = folded.ReplaceAllString(page, "")
 	code := strings.Join(codes.FindAllString(page, -1), "")
@@ -398,8 +398,8 @@ var (
 	firstTry = regexp.MustCompile(`(?m)^\[(\w+)\]\((first_try_test\.go) "(code|output)"\)\n`)
 )
 
-// A forge shows only the link to a first try. The READMEs therefore also have its code and its output below their
-// links. Each README but the last ends with a link to the next chapter, which the page in the book has already.
+// TestFirstTriesAreFreshOnAForge checks, or with -update writes, the parts of READMEs that only a forge needs: the code
+// or the output of a first try below each link to it, and a link to the next chapter at the end of all but the last.
 func TestFirstTriesAreFreshOnAForge(t *testing.T) {
 	tree := require.Value(source.Parse(chapters.FS()))(t)
 	tries, list := 0, require.Value(chapters.List(chapters.FS()))(t)
@@ -504,7 +504,7 @@ func TestTriesAndPartsAreQuoted(t *testing.T) {
 }
 
 // TestWordsAreMarkedOnceInASection: the book marks a word in prose, in code and in a link, but not in a heading, in a
-// sample, or in a chapter where it means something else.
+// sample, or in a chapter in which it does not mean a part of the stage.
 func TestWordsAreMarkedOnceInASection(t *testing.T) {
 	readme :=
 		"# 06 · Cacher\n\n## The ring\n\nThe ring feeds `input`, and the Ring and `input` again.\n[The rest of the " +

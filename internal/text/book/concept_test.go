@@ -23,10 +23,11 @@ import (
 	"listwatch/internal/server/mvcc"
 )
 
-// mostWords is the maximum number of a concept's own words. The concept links to the book for all else.
+// mostWords is the maximum number of words in a concept's title and text. Its links lead to the details.
 const mostWords = 60
 
-// TestAConceptSaysLittleAndShowsAll checks that each exchange is the server's whole response; -update writes it.
+// TestAConceptSaysLittleAndShowsAll limits the words of each concept, requires two links, and checks that its exchange
+// is the server's whole response; -update writes the exchange.
 func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	all := Concepts()
 	assert.True(t, len(all) >= 15, "%d concepts", len(all))
@@ -49,10 +50,10 @@ func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 	}
 }
 
-// uid matches the only part of a response that differs in each run.
+// uid matches the only part of a response's body that differs in each run.
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// played starts a server in a bubble, sends it the requests in before and then the last one, and returns its response.
+// played sends a server in a bubble the requests before, then last. It returns the response to last, with fixed UIDs.
 func played(t *testing.T, before []string, last string) (answer string) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's clock
@@ -81,7 +82,7 @@ func played(t *testing.T, before []string, last string) (answer string) {
 	return answer
 }
 
-// answered sends the request "VERB /path {body}", and returns the response after its end.
+// answered sends the request "VERB /path {body}", and returns the complete response.
 func answered(t *testing.T, server http.Handler, request string) *httptest.ResponseRecorder {
 	verb, rest, _ := strings.Cut(request, " ")
 	target, body, _ := strings.Cut(rest, " ")

@@ -48,7 +48,7 @@ func (d *document) excerpt(paragraph *ast.Paragraph) bool {
 	return true
 }
 
-// quoted returns the HTML of a declaration in the chapter's folder or, by "../04-watchcache/x.go", in another's.
+// quoted returns the HTML that replaces a link to a declaration. The path file is relative to the chapter's folder.
 func (d *document) quoted(symbol, file, how string, fields []string) (string, error) {
 	target := path.Join(d.chapter.Folder, file)
 	pkg := cmp.Or(d.editor.tree.Holding(target), d.editor.tree.In(path.Dir(target)))

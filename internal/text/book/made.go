@@ -55,7 +55,7 @@ last sections of its README; "git grep Differs: internal" finds the lines outsid
 	})
 }
 
-// page returns text, and then a section for each chapter that has notes: its link, head, and the line of each note.
+// page returns text, and a section for each chapter with lines: its link, head, and the lines for its valid notes.
 func page(tree *source.Tree, text, head string, line func(source.Note) string) ([]byte, error) {
 	var out strings.Builder
 	out.WriteString(text)
@@ -90,7 +90,7 @@ func escaped(text string) string {
 
 var workshopQuestion = regexp.MustCompile(`(?m)^- \*\*(\d[a-z])\*\* (.*)$`)
 
-// handout makes two pages for the attendees of the half day: the drawing of ARCHITECTURE.md, and the keys and the
+// handout makes two pages for the attendees of the workshop: the drawing of ARCHITECTURE.md, and the keys and the
 // numbered questions of WORKSHOP.md, with room for guesses.
 func handout(_ *source.Tree, docs fs.FS) ([]byte, error) {
 	architecture, noMap := fs.ReadFile(docs, "ARCHITECTURE.md")
@@ -127,7 +127,7 @@ type Concept struct {
 	Exchange string   // the first line is the request
 }
 
-// Concepts returns every concept, by name.
+// Concepts returns every concept, sorted by name.
 func Concepts() []Concept {
 	names, _ := fs.Glob(concepts, "concepts/*.txt") // cannot fail: the pattern is well formed
 	all := make([]Concept, 0, len(names))
@@ -175,7 +175,7 @@ func spans(text string) string {
 	return strings.Join(pieces, "")
 }
 
-// heading returns the title of a section's page and the section's heading, or "" if there is no such section.
+// heading returns the titles of an address's page and section, or "". Without a section, both are the page's title.
 func (b *Book) heading(at string) (title, heading string) {
 	file, id, _ := strings.Cut(at, "#")
 	for _, page := range slices.Concat(b.Chapters, b.Documents) {

@@ -18,8 +18,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// newMarkdown sets goldmark up for one document: tables, bare links, headings with anchors, and our own fences.
-// goldmark drops raw HTML by default.
+// newMarkdown sets goldmark up for one document: tables, bare links, headings with anchors, and d's own changes to the
+// parsed tree and to fenced blocks. goldmark drops raw HTML by default.
 func newMarkdown(d *document) goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(
@@ -46,7 +46,7 @@ type document struct {
 
 	mentioned map[*Part]int   // number of the last section that mentions each part; 0: before the first heading
 	named     map[string]bool // the ids of rows and questions
-	answer    ast.Node        // the line that begins the answer around the present node; nil: there is none
+	answer    ast.Node        // the line that begins the answer around the current node; nil: there is none
 }
 
 // renamed has the old ids of headings, by their present ids. Each heading keeps its old id, for old links.
@@ -72,7 +72,7 @@ var renamed = map[string]string{
 
 var headingTag = regexp.MustCompile(`<h[23] id="([^"]+)"`)
 
-// render renders the prose of a chapter, or of a document.
+// render renders Markdown into the chapter's Title, Question, Contents and HTML. name is the file's path.
 func (e *editor) render(chapter *Chapter, name string, src []byte) {
 	src = []byte(callouts.Replace(string(src)))
 	src = made.ReplaceAllFunc(src, func(part []byte) []byte { // blank lines, so that later lines keep their numbers
@@ -217,7 +217,7 @@ func (d *document) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindFencedCodeBlock, d.renderFence)
 }
 
-// renderFence renders a fenced block: Go in colour, a shell session with its commands marked, and a drawing as it is.
+// renderFence renders a fenced block: Go in colour, a shell session with its commands marked, any other as a drawing.
 func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -237,8 +237,8 @@ func (d *document) renderFence(w util.BufWriter, _ []byte, node ast.Node, enteri
 	return ast.WalkSkipChildren, nil
 }
 
-// prompt matches a prompt with its command in a shell session, which the page sets off from output. A session without a
-// prompt has only commands.
+// prompt matches a prompt and its command in a shell session; the page shows both in a stronger colour than output. A
+// session without a prompt consists of commands.
 var prompt = regexp.MustCompile(`(?m)^\$ .*$`)
 
 // callouts replaces the marks of a forge's callouts with words.
@@ -248,7 +248,7 @@ var callouts = strings.NewReplacer("\n> [!NOTE]\n", "\n> **Note.**\n", "\n> [!WA
 // forge. The book removes it, because its own page has all three.
 var made = regexp.MustCompile(`\n<!-- made -->\n(?s:.*?)\n<!-- end -->\n`)
 
-// htmlBlock handles the two lines around an answer, which a forge folds, too. It reports raw HTML of other kinds.
+// htmlBlock handles the two lines around an answer, which a forge folds, too. It reports other raw HTML but comments.
 func (d *document) htmlBlock(block *ast.HTMLBlock) {
 	line := strings.TrimSpace(string(block.Lines().Value(d.src)))
 	parent := block.Parent()

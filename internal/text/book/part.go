@@ -17,7 +17,7 @@ type Part struct {
 	First, Last int            // the chapters in which the words mean this part, both included
 }
 
-// Parts lists every part.
+// Parts lists the parts in the order in which mention looks for them.
 var Parts = []*Part{
 	{"http", "acts", words("handler"), "", 7, 9},
 	{"etcd", "kept", words("etcd"), "", 1, 9},

@@ -13,7 +13,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// Place is a place that a search can find.
+// Place is an entry of the search index.
 type Place struct {
 	At      string // the address: "/book/06-cacher#the-question"
 	Page    string // the page's title; for a row or a question, with the section's heading; for a declaration, its file
@@ -109,7 +109,7 @@ func (e *editor) declarations() []Place {
 //	../../docs/WHERE.md                   /book/docs/WHERE
 //	../../internal/observe/fold           none: the words stay without the link
 //
-// A chapter or file that does not exist is a problem. viz/book_test.go checks that the page has the linked place.
+// A missing chapter or file is a problem. viz/export/export_test.go checks that the page has the linked place.
 func (d *document) link(node *ast.Link) {
 	if node.Parent() == nil {
 		return // an excerpt has replaced it

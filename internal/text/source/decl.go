@@ -57,8 +57,7 @@ func (p *Package) Find(symbol, file string) (*Decl, error) {
 	return nil, fmt.Errorf("%s is not declared in %s", symbol, p.Dir)
 }
 
-// funcSymbol returns a function's or method's name in prose: with the receiver's type, without star and type
-// parameters.
+// funcSymbol returns the name of a function or method in prose: with the receiver's type, but no type parameters.
 func (f *File) funcSymbol(decl *ast.FuncDecl) string {
 	if decl.Recv == nil || len(decl.Recv.List) == 0 {
 		return decl.Name.Name
@@ -130,7 +129,7 @@ func (p *Package) declare(file *File, symbol string, name *ast.Ident, node ast.N
 	d.From, d.Src = p.tree.Line(from), file.Lines(from, node.End())
 }
 
-// Body returns the offsets in File.Src of the text between a function's braces; ok is false if d is not a function.
+// Body returns the offsets in File.Src of the text between a function's braces; ok is false if it has none.
 func (d *Decl) Body() (from, to int, ok bool) {
 	fn, ok := d.node.(*ast.FuncDecl)
 	if !ok || fn.Body == nil {

@@ -18,7 +18,7 @@ type Note struct {
 	Line     int
 	Symbol   string // the declaration it documents; "" for the package as a whole
 	Upstream Upstream
-	Differs  string // the text of a Differs line, whose Upstream is zero; "": this is an Upstream line
+	Differs  string // the text of a Differs paragraph; "" for an Upstream line
 	Err      error  // if not nil, the line does not have the agreed form
 }
 
