@@ -9,8 +9,8 @@ import (
 	"listwatch/internal/observe/probe"
 )
 
-// anything makes records that obey only the table of points: receives before sends, queues that shrink by many,
-// subjects that never opened, gaps, and hostile texts. A real run would rarely produce them.
+// anything makes random records, of which only the points are always valid: receives before sends, queues that shrink
+// by many, subjects that never opened, gaps, and hostile texts. A real run would rarely produce them.
 type anything struct {
 	rand *rand.Rand
 	last probe.Record

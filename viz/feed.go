@@ -32,7 +32,7 @@ type events struct {
 	// news returns the name of an event, and a function that takes the time since its last call and returns new data
 	// for the page, or nil if there is none.
 	news func() (event string, news func(passed time.Duration) any)
-	done chan struct{} // closed when the program ends, which ends every open feed; never sent on
+	done chan struct{} // closed by UI.Run when it ends, which ends every open feed; never sent on
 }
 
 // feed is one open /viz/events.
@@ -145,7 +145,7 @@ func (f *feed) stream(r *http.Request) {
 	}
 }
 
-// other writes the news for the page that is not in the records, if there is any. passed is the time since the last.
+// other writes the news that is not in the records, if there is any. passed is the time since the last call.
 func (f *feed) other(passed time.Duration) error {
 	said := f.tell(passed)
 	if said == nil {
@@ -194,7 +194,7 @@ func (f *feed) frame(records []probe.Record) error {
 
 // coalesced sends the newest state in one message, instead of all records in between, because the page reads too
 // slowly, or the records come faster than a viewer can follow. Every counter in the state is exact. The message has the
-// anomalies (see kept), and the page can fetch by range the records that the log still has.
+// records to show singly (see kept), and the page can fetch by range those that the log still has.
 func (f *feed) coalesced(ctx context.Context) error {
 	from := f.seq
 	seq, state, err := f.pictures.shared(ctx, from)

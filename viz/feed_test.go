@@ -196,7 +196,7 @@ func TestAPageThatDoesNotReadIsGoneWhenItReadsAgainAndSlowsNobody(t *testing.T) 
 	})
 }
 
-// TestAClientThatBeginsFarBehindIsSentEveryRecord starts at the log's first record, and reads as fast as it can.
+// TestAClientThatBeginsFarBehindIsSentEveryRecord reads from the first record on, as fast as it can; it gets no sum.
 func TestAClientThatBeginsFarBehindIsSentEveryRecord(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<15))
@@ -359,8 +359,8 @@ func (s *stand) tell(t *testing.T, query string) (page *told, heard <-chan struc
 	return page, ended
 }
 
-// TestTheViewersOwnChangeComesBesideASum writes thirty thousand records a second, and among them one change of
-// kubectl's whose request came before the sums.
+// TestTheViewersOwnChangeComesBesideASum writes thirty thousand records a second. One change among them is kubectl's,
+// which requested it before the sums began: each of its records must come beside a sum.
 func TestTheViewersOwnChangeComesBesideASum(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))
@@ -385,8 +385,8 @@ func TestTheViewersOwnChangeComesBesideASum(t *testing.T) {
 	})
 }
 
-// TestWhatNobodyCanLookAtComesInSums writes thirty thousand records a second for three seconds, with an eviction and a
-// record of the followed object in every frame, and then very few.
+// TestWhatNobodyCanLookAtComesInSums writes thirty thousand records a second for three seconds, and then very few. Most
+// must come in sums, but each eviction and each record of the followed object singly; in the end all come singly.
 func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))

@@ -34,7 +34,7 @@ func TestEveryCharacterHasAFace(t *testing.T) {
 	for _, each := range regexp.MustCompile(`(?s)family: (.+?);.+?url\("(.+?)"\).+?range: (.+?);`).
 		FindAllStringSubmatch(style, -1) {
 		size += len(require.Value(readAsset("fonts/" + each[2]))(t))
-		// For a missing character, a browser tries other families, not other faces of this one: they need the same.
+		// A browser does not look in a family's other faces for a missing character, so all need the same characters.
 		assert.Equal(t, cmp.Or(ranges[each[1]], each[3]), each[3], "the characters of %s", each[2])
 		ranges[each[1]] = each[3]
 	}

@@ -71,7 +71,8 @@ func TestTheGuardLetsInWhoMeansUs(t *testing.T) {
 	}
 }
 
-// TestAGetOfAForeignPageHasNoEffects opens the feed and inspects a lane, as our page, foreign pages and programs do.
+// TestAGetOfAForeignPageHasNoEffects opens the feed and inspects a lane. Only a foreign page neither counts as a viewer
+// nor makes the log record the lane's events.
 func TestAGetOfAForeignPageHasNoEffects(t *testing.T) {
 	for name, c := range map[string]struct {
 		site, origin string

@@ -59,7 +59,7 @@ func toldEngine(t *testing.T) *engine {
 	return e
 }
 
-// TestTheViewersOwnChangeGoesFirst writes while a change of the demo moves and three others wait.
+// TestTheViewersOwnChangeGoesFirst: a viewer's change moves at once, although the demo's moves and three others wait.
 func TestTheViewersOwnChangeGoesFirst(t *testing.T) {
 	for _, agent := range []string{"kubectl", "Mozilla"} {
 		got := onToldStage(t, fmt.Sprintf(`send(write("demo", "web-1"));
@@ -73,7 +73,8 @@ func TestTheViewersOwnChangeGoesFirst(t *testing.T) {
 	}
 }
 
-// TestOthersChangesAreNotTheViewers covers a program's change, a lease, a status, and a request that only reads.
+// TestOthersChangesAreNotTheViewers: a program's change, a lease, a status and a read do not count as a viewer's. A
+// viewer's change of a resource that is not on stage counts as elsewhere.
 func TestOthersChangesAreNotTheViewers(t *testing.T) {
 	for _, written := range []string{`"kubectls", "mine"`, `"kubectl", "mine", { path: "/apis/x/leases/mine" }`,
 		`"kubectl", "mine", { path: "/api/v1/pods/mine/status" }`, `"kubectl", "mine", { method: "GET" }`} {
@@ -85,7 +86,8 @@ func TestOthersChangesAreNotTheViewers(t *testing.T) {
 		{ resource: "configmaps" })); run(5000); names() + ", " + own.elsewhere.resource + " " + own.elsewhere.state`))
 }
 
-// TestFiveOfTheViewersChangesAreToldEach checks their order. Consequences of the last one come after it.
+// TestFiveOfTheViewersChangesAreToldEach makes seven changes at once. Five are shown one by one, in order; two are only
+// counted. A consequence of the fifth comes after it.
 func TestFiveOfTheViewersChangesAreToldEach(t *testing.T) {
 	got := onToldStage(t, `send(...["a", "b", "c", "d", "e", "f", "g"].map((key) => write("kubectl", key)));
 		run(100);
@@ -163,8 +165,7 @@ func TestASentenceBesideATokenIsShort(t *testing.T) {
 	}
 }
 
-// TestAStoryOfACrowdKeepsToItsTime plays the opening of 900 streams in 4.5 seconds. Only some of them are shown one by
-// one, including the last.
+// TestAStoryOfACrowdKeepsToItsTime plays 900 opening streams in 4.5 s. Only some are shown singly, also the last.
 func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 	e := toldEngine(t)
 	run[string](t, e, `
@@ -184,8 +185,7 @@ func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 	assert.Equal(t, "frozen 1800 true true 1800", got)
 }
 
-// TestASentenceNamesOnlyWhatIsDrawn: without full detail, the sentence beside a token has no name of a part that is not
-// drawn.
+// TestASentenceNamesOnlyWhatIsDrawn: without full detail, a token's sentence names no part that is not drawn.
 func TestASentenceNamesOnlyWhatIsDrawn(t *testing.T) {
 	e := newEngine(t, map[string]string{"routes": "stage/routes.js", "fold": "log/fold.js"})
 	got := run[string](t, e, `var { infos } = page.fold.newFold(`+points(t)+`);

@@ -193,7 +193,8 @@ func TestTheLogTellsWhatWasAskedForInSentences(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, ask(ui, "GET", "/viz/told?rv=none", "").Code, "a version that is no number")
 }
 
-// TestTheHistoryNamesTheClient covers a stream that opened before the log began, one in the log, and an unknown one.
+// TestTheHistoryNamesTheClient: a watcher has its client's name if its stream opened in the log, or in the picture
+// before the log; otherwise it has its own name.
 func TestTheHistoryNamesTheClient(t *testing.T) {
 	opened := func(seq uint64, watcher, text string) probe.Record {
 		return probe.Record{Seq: seq, Point: probe.WireOpened, Resource: "pods", Subject: watcher,
@@ -262,8 +263,7 @@ func TestOneStateIsWrittenForAllPages(t *testing.T) {
 	assert.Equal(t, 2, seq, "a page that knows record 1 was sent")
 }
 
-// TestFoldingALongLogEndsWithItsCaller folds one batch for a caller whose context is done, and releases the lock; the
-// next caller folds the rest.
+// TestFoldingALongLogEndsWithItsCaller: one batch is folded for a canceled caller; the next caller folds the rest.
 func TestFoldingALongLogEndsWithItsCaller(t *testing.T) {
 	log := probe.NewLog(clock.RealClock{}, 10*foldBatch)
 	for range 10 * foldBatch {

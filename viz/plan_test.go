@@ -111,8 +111,7 @@ func TestAChangeThatBeginsAnotherLeavesAClientsBox(t *testing.T) {
 		})()`))
 }
 
-// TestMoreEntriesAreNeverAShorterBar checks that a queue without slots shows a chip for each entry until the pipe is
-// full, then thinner chips, in order from the exit on.
+// TestMoreEntriesAreNeverAShorterBar: a pipe without slots shows a chip for each entry, and thinner ones once full.
 func TestMoreEntriesAreNeverAShorterBar(t *testing.T) {
 	e := newEngine(t, map[string]string{"ground": "stage/ground.js"})
 	got := run[[]string](t, e, `(() => {

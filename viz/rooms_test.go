@@ -172,7 +172,7 @@ func TestPlacesAreInTheLayout(t *testing.T) {
 	}
 }
 
-// TestAFrameWithoutStorageIsAPage runs the first script in a foreign page's frame, whose storage throws.
+// TestAFrameWithoutStorageIsAPage checks that the first script runs to its end in a frame whose storage throws.
 func TestAFrameWithoutStorageIsAPage(t *testing.T) {
 	source := string(require.Value(readAsset("frame/theme.js"))(t))
 	vm := goja.New()

@@ -155,12 +155,12 @@ func pieces(response *http.Response) func() ([]byte, error) {
 	}
 }
 
-// methods are the HTTP methods that the API server supports.
+// methods are the HTTP methods that Read accepts.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete, http.MethodOptions}
 
 // Read parses a request: the method and the path, header lines, an empty line, and a body. Its errors are for the
-// viewer. It drops headers that belong to the connection, and sets ContentLength to the length of the body.
+// viewer. It drops the headers that belong to the connection, and by default requests an uncompressed answer.
 func Read(text string) (*http.Request, error) {
 	text = strings.TrimLeft(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	head, body, _ := strings.Cut(text, "\n\n")

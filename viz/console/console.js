@@ -8,7 +8,7 @@ import { counted, cut } from "../lib/texts.js";
  * @typedef {object} Stage
  * @property {() => string} version the newest version on stage
  * @property {(problem: unknown) => void} trouble
- * @typedef {object} Said one line of the answer (console.go)
+ * @typedef {object} Said one line from the program (said in console.go)
  * @property {string} [agent]
  * @property {string} [status]
  * @property {string} [header]

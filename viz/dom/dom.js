@@ -118,7 +118,7 @@ export function below(wanted) {
   }
 }
 
-// asking returns a function for each frame: it starts act at most every period ms, one at a time, not in a hidden page.
+// asking returns a function to call in each frame. It starts act every period ms, if the page is visible and act idle.
 /** @param {() => Promise<void>} act */
 export function asking(act) {
   let [asked, busy] = [-Infinity, false];

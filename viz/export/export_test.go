@@ -57,8 +57,8 @@ var (
 	anchorInExport = regexp.MustCompile(` id="([^"]*)"`)
 )
 
-// TestAnExportIsWholeAndSmall follows every link of every page, down to the anchor, and searches for forbidden
-// contents. With FULL=1 it exports twice.
+// TestAnExportIsWholeAndSmall checks the export's size, its links to its own files and anchors, its policies, and the
+// pages of stories. With FULL=1 it also checks that a second export is equal.
 func TestAnExportIsWholeAndSmall(t *testing.T) {
 	files := exported(t)
 	anchors := make(map[string]bool)

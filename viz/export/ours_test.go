@@ -10,7 +10,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// TestAFolderThatIsNotOursIsLeftAlone tries to export into folders with others' files or with links.
+// TestAFolderThatIsNotOursIsLeftAlone checks that an export refuses a folder with others' files or with links.
 func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	const precious = "precious"
 	for name, test := range map[string]struct {
@@ -51,7 +51,7 @@ func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAnExportReplacesItsFilesAndNoOthers exports twice into one folder.
+// TestAnExportReplacesItsFilesAndNoOthers writes a file twice; its hard link elsewhere and another's file must stay.
 func TestAnExportReplacesItsFilesAndNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "second name")
 	file, mine := filepath.Join(dir, "book", "a.html"), filepath.Join(dir, "mine.gz")

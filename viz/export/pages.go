@@ -48,7 +48,7 @@ func fileOf(address string) string {
 	return address[1:] + ".html"
 }
 
-// addPage adds the page at an address of the program.
+// addPage adds the page at an address of the program, and the assets that it names, unless it is there already.
 func (s *site) addPage(at string) {
 	name := fileOf(at)
 	if s.files[name] != nil {
@@ -74,7 +74,7 @@ func (s *site) rewrite(name, page string) string {
 		case strings.HasPrefix(place, assets):
 			s.addAsset(place)
 		case strings.HasPrefix(place, "/viz/"):
-			return "" // an address of the program itself
+			return "" // only the program can answer
 		default:
 			s.ways = append(s.ways, place)
 		}
@@ -82,7 +82,8 @@ func (s *site) rewrite(name, page string) string {
 	})
 }
 
-// complete adds to a page the program's headers, the script that replaces the program and, for some, a preview.
+// complete adapts a page to files: it replaces modules by scripts, and adds the headers that the program would send,
+// the script that answers in its place and, for some pages, a preview.
 func (s *site) complete(name, page string) string {
 	up := strings.Repeat("../", strings.Count(name, "/"))
 	page = strings.Replace(module.ReplaceAllString(page, "<script defer"), "the live stage", "the stage, recorded", 1)
@@ -184,8 +185,8 @@ var (
 	unknown   = regexp.MustCompile(`(?m)^(?:import|export)\b.*`)
 )
 
-// bundler combines modules into one classic script, because a browser loads no modules from disk. It replaces a library
-// that each user of the program would have to fetch and build.
+// bundler combines modules into one classic script, because a browser loads no modules from disk. A library for this
+// would be one more that each user of the program has to fetch and build.
 type bundler struct {
 	read func(path string) ([]byte, error)
 	out  strings.Builder
@@ -195,7 +196,7 @@ type bundler struct {
 // bundle returns the module at a path, with all its imports, as a classic script.
 func bundle(entry string, read func(path string) ([]byte, error)) (string, error) {
 	b := &bundler{read: read, done: make(map[string]bool)}
-	// A page that must first start a machine sets listwatchReady (static.js).
+	// A page that first starts the program in its tab sets listwatchReady (static.js).
 	b.out.WriteString("(async () => {\n\"use strict\";\nawait globalThis.listwatchReady;\n" +
 		"const listwatchModules = {};\n")
 	if err := b.add(entry); err != nil {

@@ -87,7 +87,7 @@
   const tell = (text) => (globalThis.listwatch ? globalThis.listwatch.stage.banner.notice(text)
     : setTimeout(tell, 100, text));
 
-  // runHere runs the program in this tab (cmd/tab) and replaces this page by the program's. page.js waits for that.
+  // runHere runs the program in this tab (cmd/tab) and replaces this page by the program's. The bundle waits for that.
   /** @param {number} size @param {number} parts */
   async function runHere(size, parts) {
     // The panel is looked up each time, because the program's page with its own panel replaces this page.

@@ -75,7 +75,7 @@ export class Actions {
 
   bind() {
     const { player, follow, scene, tell } = this.stage;
-    // A click seeks data-seq's record, copies data-copy or else the text before it, and opens or closes a panel.
+    // By its target, a click seeks a record, copies data-copy or else the text before it, or opens or closes a panel.
     when(document, "click", ({ target }) => {
       const { seq } = target.closest("button[data-seq], #spacetime [data-seq]")?.dataset ?? {};
       if (seq) player.seek(Number(seq));

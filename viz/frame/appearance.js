@@ -41,7 +41,7 @@ export function newAppearance(stage) {
     address({ detail: scene.detail === "boxes" ? "" : scene.detail });
   }
 
-  // switches names stations and their parts as in the implementation that runs or, for a recording, ran.
+  // switches adapts names and drawing to the implementations that the program's switches select, or a recording's did.
   /** @param {page.Switches} now */
   function switches(now) {
     const values = Object.values(now ?? {});

@@ -95,8 +95,8 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 // plays reports whether there is a running pipeline with knobs.
 func (v view) plays() bool { return v.Knobs.Sandbox != nil }
 
-// tours reports whether the page can begin with its first view and offer the tour: with a running pipeline, or with the
-// recording of the tour.
+// tours reports whether the page can begin with its first view and offer the tour: with a pipeline that is not held, or
+// with the recording of the tour, but neither in a chapter nor in a lab.
 func (v view) tours() bool {
 	return !v.Figure && v.Promises.Lab == nil &&
 		(v.Take == stories.Tour || v.plays() && v.Take == "" && v.Mode == "live")

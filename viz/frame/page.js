@@ -40,7 +40,7 @@ import { newAppearance } from "./appearance.js";
 import { Status } from "./status.js";
 import { Visit } from "./visit.js";
 
-const soon = 600; // records searched for the next ways, after the cursor
+const soon = 600; // records after the cursor, searched for the ways that the tokens take next
 const recently = 40; // records loaded for the table when the page begins
 const ledHere = 200; // records searched for tokens at rest, before the cursor
 
@@ -98,7 +98,7 @@ const follow = new Follow(resource, () => {
 });
 scene.followed = follow.matches;
 const planner = new Planner(scene, { infos, here, matches: follow.matches, writes: limits.writes });
-// the revision of the change that leaves etcd, which the watch may deliver before the writer reports it
+// the revision that a moving token carries beyond etcd: the watch may deliver a change before its writer reports it
 scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
 const pictured = () => player.state.resources[on.resource]; // the picture of the resource on stage
@@ -180,7 +180,7 @@ const feed = new Feed({
   },
 });
 
-// begin takes the list of the page's list-watch. If the log of the list is already on stage, it continues that log.
+// begin shows the list of the page's list-watch: a newer state of the log on stage, or another log instead of it.
 /** @param {import("../log/feed.js").Snapshot} answer */
 async function begin(answer) {
   waiting.length = 0;

@@ -22,7 +22,7 @@ import (
 	"listwatch/viz/timeline"
 )
 
-// page is the whole page: the stage, the sentence below it, and the records in words below that.
+// page is the whole page: the bar, the stage, the sentence and the panels below the stage, and the dialogs.
 func page(v view) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

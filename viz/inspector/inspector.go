@@ -150,7 +150,7 @@ func (p *part) matches(r *probe.Record) bool {
 	return p.reports(r.Point.Info())
 }
 
-// title names the part: its station or queue, and its subject, unless that has the same name.
+// title names the part: its station or queue and, if its name differs, its subject.
 func (p *part) title() string {
 	name := stage.Title(p.Station)
 	if p.Queue != "" {
@@ -283,7 +283,7 @@ func breaksAt(file string, line int) []breakAt {
 	}
 }
 
-// historyRows is the number of records in the history leaf.
+// historyRows is the maximum number of records in the history leaf.
 const historyRows = 80
 
 // partHistory shows the newest records about the part up to p.Until, newest first.

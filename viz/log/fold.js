@@ -246,8 +246,8 @@ function note(of, last, info, r) {
   names.forEach((name, i) => (of.vars[name] = r.args?.[i] ?? 0));
 }
 
-// has reports whether a record sets its subject's version. A watcher takes the version from written frames. Any other
-// subject that opens takes it from all records, the rest from a reflector alone: a resync repeats older versions.
+// has reports whether a record sets its subject's version. A watcher's comes from written frames, that of any other
+// subject that opens from all records, and that of the rest from a reflector alone: a resync repeats older versions.
 /** @param {string} kind @param {fold.Point} info */
 const has = (kind, { name, station }) =>
   (kind === "watcher" ? name === "FrameWritten" : kind !== "" || station === "reflector");
@@ -274,7 +274,7 @@ function look(subject, info, r) {
   });
 }
 
-// crowd takes each watcher's fill, in the order in which they opened, if the text is valid and no watcher is missing.
+// crowd sets the watchers' fills from a text that has them in opening order, if it is valid and fits their number.
 /** @param {fold.Resource} res @param {probe.Record} r */
 function crowd(res, r) {
   const fill = bytesOf(r.texts?.fill ?? "");
@@ -425,7 +425,7 @@ function arg(info, r, name) {
   return i < 0 ? 0 : (r.args?.[i] ?? 0);
 }
 
-// laterRV compares two resource versions, which are numbers of any size written as text.
+// laterRV reports whether the resource version a is later than b. Versions are numbers of any size, written as text.
 /** @param {string} a @param {string} b */
 export const laterRV = (a, b) => (a.length !== b.length ? a.length > b.length : a > b);
 

@@ -1,4 +1,4 @@
-// Recordings: files dropped onto the page. Their format and limits are those of internal/observe/recording.
+// Recordings, embedded or dropped onto the page, and links. internal/observe/recording has the same format and limits.
 
 import { refusal, split } from "../lib/api.js";
 import { bound, boundAs, complete, isCount, isVersion, need, newState } from "./fold.js";
@@ -11,9 +11,8 @@ import { bound, boundAs, complete, isCount, isVersion, need, newState } from "./
  * @property {number} version
  * @property {boolean} pictured whether it begins with a picture
  * @property {{ [name: string]: string }} [switches] the program's switches
- * @property {string} [points] the program's table of points
  * @property {string} [reason] the reason for writing it
- * @property {{ [point: string]: string }} [table] the args of its points
+ * @property {{ [point: string]: string }} [table] the names of each point's args
  * @property {string} started
  * @typedef {{ at: number, log: string, recording: string, key: string, rv: string }} Link
  */

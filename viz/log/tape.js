@@ -61,7 +61,7 @@ export class Tape {
     }
   }
 
-  // keep stores a picture, copied unless given. It skips a stored one and, unless always, one that is close to another.
+  // keep stores a picture, copied unless given. It skips a stored one and, unless always, one soon after another.
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;

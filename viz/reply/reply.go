@@ -104,7 +104,7 @@ func ReadJSON(r *http.Request, target any) error {
 	return nil
 }
 
-// Page answers with HTML.
+// Page answers with page as HTML that no cache may store.
 func Page(w http.ResponseWriter, r *http.Request, page templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -136,7 +136,7 @@ func About(log *probe.Log, r *http.Request) error {
 	return nil
 }
 
-// Number parses a number in a query. If the query has none, Number returns otherwise. The error is 400.
+// Number parses the number called name in a query. Without one, it returns the argument otherwise. The error is 400.
 func Number(values url.Values, name string, otherwise uint64) (uint64, error) {
 	text := values.Get(name)
 	if text == "" {
