@@ -20,7 +20,7 @@ class MiniStage {
     /** @type {HTMLIFrameElement | null} */
     this.frame = null; // set once the mini-stage is open
     this.step = -1;
-    this.held = 0; // the time from which scrolling overrides a button again
+    this.held = 0; // until this time, scrolling does not override a button
     /** @type {Element | null | undefined} */
     this.named = undefined; // the words under the pointer, or with the focus, that name a part of the stage
     this.bind();

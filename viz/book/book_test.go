@@ -66,7 +66,7 @@ var ownScripts = strings.NewReplacer(`<script src="/viz/assets/frame/theme.js"><
 	`<script type="module" src="/viz/assets/book/search.js"></script>`, "",
 	`<script type="module" src="/viz/assets/book/book.js"></script>`, "")
 
-// inlineCode matches code that the Content-Security-Policy would refuse.
+// inlineCode matches scripts, styles and foreign addresses that the Content-Security-Policy would refuse.
 var inlineCode = regexp.MustCompile(
 	`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|src="http|<link[^>]*href="http`)
 
@@ -146,7 +146,7 @@ func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
 	}
 }
 
-// TestWordsMeanPartsOfTheStage checks the table of words against the drawing and against the prose.
+// TestWordsMeanPartsOfTheStage checks that the stage draws each part that has words, and that a chapter mentions it.
 func TestWordsMeanPartsOfTheStage(t *testing.T) {
 	var drawn struct{ Pipes, Boxes map[string]json.RawMessage }
 	require.NoError(t, json.Unmarshal(require.Value(json.Marshal(stage.Geometry))(t), &drawn))

@@ -11,11 +11,11 @@ import (
 )
 
 // told is a recording and moments of it, in order. A moment is named by its point, by "Point:TYPE" for an event of that
-// type, or by "Point^" for the record with the highest first counter, a queue's length. "@" adds the subject if the
+// type, or by "Point^" for the record with the highest first arg, often a length. "@" adds the subject if the
 // stage draws one of several. [indexOf] finds each after the previous moment. A star marks the representative moment.
 type told struct{ take, moments string }
 
-// figures has the figure of each chapter. tries has the first tries, which the broken sources of labs reported.
+// figures has the figure of each chapter. tries has the first tries, recorded from the broken sources of labs.
 var (
 	figures = map[int]told{
 		1: {"life", "TxnCommitted RingAppend StoreUpdate *InputSent FrameWritten IndexerUpdated@informer"},
@@ -122,7 +122,7 @@ func newAct(t told) (*act, error) {
 }
 
 // indexOf returns the index of the record that moment names, or -1. Only records of pods, or of no resource, count.
-// With "^" it is the record with the highest counter; otherwise the first one about key, or else the first match.
+// With "^" it is the record with the highest first arg; otherwise the first one about key, or else the first match.
 func indexOf(records []probe.Record, moment, key string) int {
 	moment, highest := strings.CutSuffix(moment, "^")
 	moment, subject, _ := strings.Cut(moment, "@")

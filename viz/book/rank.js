@@ -96,7 +96,7 @@ export class Index {
     }
   }
 
-  // wanted returns the distinct stems of a query's significant words, or of all. It completes an unknown last stem.
+  // wanted returns the stems of a query's significant words, if any, else of all. It completes an unknown last stem.
   /** @param {string} query */
   wanted(query) {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));

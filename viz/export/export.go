@@ -125,7 +125,7 @@ func (s *site) leaves() map[string]string {
 	return all
 }
 
-// get returns the program's answer to a request for an address, and notes an error.
+// get returns the body of the program's answer to GET address, and notes an error.
 func (s *site) get(address string) []byte {
 	request, err := http.NewRequest(http.MethodGet, "http://localhost"+address, nil)
 	if err != nil {

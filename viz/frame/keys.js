@@ -1,6 +1,6 @@
 // Keys: single keys act like buttons. Keys are off while a field has the focus, and while a dialog or menu is open;
 // Escape closes the latter. A viewer whose screen reader or switch device needs the letters can turn the keys off.
-// Keys are KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space. While a guide is open,
+// Keys are KeyboardEvent.key values, letters in lower case, with "Shift+ " for Shift and Space. While a story is open,
 // guide() returns its actions for the arrows, a clicker and other keys. These work even if single keys are off.
 
 import { $, part, when } from "../dom/dom.js";

@@ -9,8 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 // First is the part below the stage for a first visitor: a question, one line, and three ways to continue (welcome.js):
-// the tour, a change of the viewer's own, and a story about an error. It is inert until the script has loaded. In the
-// text of an element with data-here, HERE becomes the page's address.
+// the tour, a story about an error, and a change of the viewer's own or, without a program, running one in the tab. It
+// is inert until the script has loaded. In the text of an element with data-here, HERE becomes the page's address.
 func First() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -55,7 +55,7 @@ func (i *Inspector) part(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if !reply.Foreign(r) {
-		i.Log.Look(query.Get("resource"), query.Get("subject"))
+		i.Log.Look(query.Get("resource"), query.Get("subject")) // the log then records this subject in full
 	}
 	return i.Leaf(r.Context(), chi.URLParam(r, "station"), chi.URLParam(r, "tab"), query, at)
 }

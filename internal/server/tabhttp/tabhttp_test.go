@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// page is the other end of the messages. It saves the messages that it receives.
+// page plays the web page, which exchanges messages with a Proxy. It saves those that it receives.
 type page struct {
 	proxy *Proxy
 	ctx   context.Context
@@ -27,7 +27,7 @@ type page struct {
 	got []Message
 }
 
-// open returns a page for a handler, in a bubble. Everything ends with the test.
+// open serves a handler in the test's bubble, and returns a page connected to it. Both end with the test.
 func open(t *testing.T, handler http.Handler) *page {
 	t.Helper()
 	var network pipenet.Network

@@ -30,7 +30,7 @@ type Book struct {
 	Documents []*Chapter // the documents, OVERVIEW first
 	Concepts  []*Chapter // the pages of one screen, directly below [Root]
 	declared  []Place    // the chapters' declarations
-	Problems  error // all errors in the pages, joined, each with its file; nil if there are none
+	Problems  error      // all errors in the pages, joined, each with its file; nil if there are none
 }
 
 // Documents is the path below which the documents are, each under its name without ".md".
@@ -58,7 +58,7 @@ func (b *Book) Document(name string) *Chapter {
 	return b.Documents[i]
 }
 
-// Heading is a section heading.
+// Heading is a heading that a page's contents can list.
 type Heading struct {
 	Level int // 2 or 3
 	ID    string

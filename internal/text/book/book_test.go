@@ -233,10 +233,10 @@ func TestTheEmbeddedChaptersAreWithoutProblems(t *testing.T) {
 	assert.NoError(t, require.Value(New(chapters.FS(), docs.FS()))(t).Problems)
 }
 
-// chapterMinutes is the maximum time for a chapter with its exercises.
+// chapterMinutes is the maximum time, in minutes, for a chapter with its exercises.
 const chapterMinutes = 60
 
-// chapterLimits has the other limits, in minutes, by chapter.
+// chapterLimits overrides chapterMinutes for some chapters, by number.
 var chapterLimits = map[int]int{6: 50, 14: 70, 15: 20}
 
 // bookWords is the maximum number of words of prose and tables in all chapters together.

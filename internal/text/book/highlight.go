@@ -107,7 +107,7 @@ func paint(out *strings.Builder, class, text string) {
 	out.WriteString(text)
 }
 
-// Site is a declaration that reports moments, for the page, which shows it next to the picture.
+// Site is a declaration that reports points. The page shows it next to the picture.
 type Site struct {
 	*source.Decl
 	Lines  []string       // highlighted HTML; the first line has the number From; safe to show

@@ -8,7 +8,7 @@ import (
 )
 
 // Part is a station or a queue of the stage, and the words for it in chapters. On the page, the words have the part's
-// colour. The part in the mini-stage lights up while the reader points at a word, and the other way round.
+// colour. The part in the mini-stage lights up while the reader points at a word.
 type Part struct {
 	Name        string         // the name of the station or the queue on the stage
 	Kind        string         // "queue" where events wait, "kept" for stored state, "acts" for active parts
