@@ -24,7 +24,7 @@ func call(t *testing.T, from string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// typed returns the commands, without comments, in the n blocks that name the test on a page of docs/.
+// typed returns the commands, without comments, of the n blocks on a page of docs/ that name the test.
 func typed(t *testing.T, n int, page string) [][]string {
 	t.Helper()
 	text := require.Value(os.ReadFile(filepath.Join(repository, "docs", page)))(t)

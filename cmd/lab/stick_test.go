@@ -31,7 +31,7 @@ func newDesk(t *testing.T, dir string, settings ...string) *desk {
 	return d
 }
 
-// types runs a command and types input into it. It interrupts a command whose output contains enough, if enough is set.
+// types runs a command and types input into it. If enough is set, it interrupts the command when enough is printed.
 func (d *desk) types(t *testing.T, command, input string, enough ...string) (said string, err error) {
 	t.Helper()
 	t.Log(command)

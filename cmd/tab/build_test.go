@@ -12,7 +12,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// maxSize is the maximum number of bytes that a reader on a phone has to load.
+// maxSize is the limit of the gzipped machine's size, in bytes: readers load it on phones, too.
 const maxSize = 10_000_000
 
 // TestTheMachineIsSmall checks the size of the gzipped machine that `make tab` has built.

@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command tab runs in a dedicated Worker of a browser tab. It connects both halves and the small in-memory etcd by HTTP
-// without sockets, and receives the page's requests as messages. `make tab` builds it, and tab.js loads it.
+// Command tab runs both halves and the small in-memory etcd in a dedicated Worker of a browser tab. The client half
+// uses HTTP without sockets, and the page's requests arrive as messages. `make tab` builds it, and tab.js loads it.
 package main
 
 import (

@@ -75,7 +75,7 @@
     say(size, "The machine is starting.");
   }
 
-  // listwatchRun starts the machine and returns the HTML of its page. site has {root, bytes, size, parts, say, tell}.
+  // listwatchRun starts the machine and returns its page's HTML. viz/export/static.js calls it and defines site.
   globalThis.listwatchRun = async (site) => {
     const code = new TextDecoder().decode(await site.bytes("machine/worker"));
     const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));

@@ -91,7 +91,7 @@ func TestTheProgramEndsWhateverDoesNot(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsDoneInThreeSeconds: the program runs each remaining task once, the newest first. One task hangs.
+// TestWhatIsLeftIsDoneInThreeSeconds leaves tasks, one of which hangs. Each must run once, the newest first.
 func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over, began := make(chan struct{}), time.Now()
@@ -116,7 +116,7 @@ func TestWhatIsLeftIsDoneInThreeSeconds(t *testing.T) {
 		})
 		assert.Equal(t, "viz: ends without waiting for viz.work\n", stderr.String())
 		assert.True(t, err != nil && time.Since(began) == 3*time.Second, "%v after %v", err, time.Since(began))
-		synctest.Wait() // every goroutine that was left behind has written its last note
+		synctest.Wait() // now the goroutines that were left behind write no more notes
 		assert.EqualSlices(t, []string{"a run that has ended 0s", "streams 1.5s", "recording 2.5s", "etcd 2.5s"}, done)
 		close(over)
 	})
@@ -216,7 +216,7 @@ func TestAWebsocketThatIsNotReadEndsWithItsHalf(t *testing.T) {
 }
 
 // TestTheProgramEndsWhateverItDoes stops a program, running or held, in which a story plays, streams are open, and a
-// request's body never arrives. In the held world writes wait, too.
+// request's body never arrives. In the held world writes wait, too. The program must end by itself and free its port.
 func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprintf("held %v", held), func(t *testing.T) {

@@ -30,10 +30,10 @@ type etcd struct {
 	client *clientv3.Client
 	seen   *atomic.Pointer[etcdnode.State] // etcd's state at the last look
 	ours   *etcdnode.Etcd                  // nil: etcd runs elsewhere
-	close  func() error                    // closes client; if etcd is ours, also ends etcd
+	close  func() error                    // closes client; also ends our etcd and removes its temporary folder
 }
 
-// openEtcd starts etcd, by default in a temporary folder, or connects to the one that the options name.
+// openEtcd starts etcd, by default in a temporary folder, or connects to the etcd that the options name.
 func openEtcd(ctx context.Context, o *options) (used etcd, err error) {
 	if o.etcdEndpoints != "" {
 		client, err := etcdnode.Dial(ctx, strings.Split(o.etcdEndpoints, ","), o.etcdTLS)

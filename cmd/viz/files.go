@@ -65,7 +65,7 @@ func createOurs(name string, ours func(io.Reader) bool) (*os.File, error) {
 // config, drops the mark; this program then leaves the file alone.
 const kubeconfigMark = "# Written by listwatch -kubeconfig\n"
 
-// writeKubeconfig writes a kubeconfig for url. It turns off certificate checks, or the JavaScript client refuses http.
+// writeKubeconfig writes a kubeconfig for url, without certificate checks: the JavaScript client needs that for http.
 func writeKubeconfig(name, url string) error {
 	file, err := createOurs(name, func(old io.Reader) bool {
 		head := make([]byte, len(kubeconfigMark))
@@ -91,7 +91,7 @@ users:
 	return errors.Join(err, file.Close())
 }
 
-// exportTo writes the pages that work without the program, and prints the number of files. It starts neither half.
+// exportTo writes the pages that work without the program, and prints their number and size. It starts neither half.
 func exportTo(folder string, stdout io.Writer) error {
 	log := probe.NewLog(clock.RealClock{}, 1)
 	pictures := viz.NewPictures(log, nil, nil)
@@ -105,7 +105,7 @@ func exportTo(folder string, stdout io.Writer) error {
 	return nil
 }
 
-// startRecording begins to write the log to -record's file, if there is one. Call stop when nothing writes to the log
+// startRecording begins to write the log to -record's file, if that is set. Call stop when nothing writes to the log
 // any more: it returns when the file is complete, with the end of both halves in it. If the recording breaks earlier,
 // the program prints the reason at once and continues without it, and stop returns nil.
 func startRecording(

@@ -44,7 +44,7 @@ type options struct {
 // flightOff is the value of -flight that keeps the program from saving recordings by itself.
 const flightOff = "off"
 
-// The bounds of the log's size, in records of 150 bytes. The log must hold at least what one frame of a page shows.
+// The bounds of the log's size, in records of about 150 bytes. The log must hold what one frame of a page shows.
 const (
 	minLogSize = 1 << 12
 	maxLogSize = 1 << 22

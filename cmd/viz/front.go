@@ -22,7 +22,7 @@ import (
 // Limits on requests, on the time to send them, and on the time in which a front ends. Responses have no time limit,
 // because a watch, or a page's feed, may last forever.
 const (
-	maxHeaderBytes = 64 << 10         // of a request line and headers; upstream allows 1 MiB, which no client needs
+	maxHeaderBytes = 64 << 10         // for a request line and headers; upstream allows 1 MiB, which no client needs
 	headerTimeout  = 10 * time.Second // the time for a client to send its headers
 	idleTimeout    = 90 * time.Second // the time for which a connection may be idle between two requests: upstream's
 	// bodyTimeout is how long a client may take to send its body. The API gives up earlier, with its own Status.
@@ -31,7 +31,7 @@ const (
 	closeGrace = time.Second
 )
 
-// front serves everything on the one port.
+// front serves the page, the book and the API, if there is one, on the program's port.
 type front struct {
 	// Set by the caller, never changed.
 	listener net.Listener
@@ -69,7 +69,7 @@ func (f *front) run(ctx context.Context) {
 		_ = server.Close() // closes all connections that are not hijacked, also those without a handler
 		cutOff()
 	})
-	defer grace.Stop() // if the grace is already over, no connection is left
+	defer grace.Stop() // a function that already runs finds no connection to close
 	// Without keep-alives, net/http closes an idle connection at once, and any other after its next response. Shutdown
 	// could close a connection without a response to its first request.
 	server.SetKeepAlivesEnabled(false)
@@ -185,7 +185,7 @@ func (l lentListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// socketBuffer is the size, in bytes, of the socket buffers of the watchers that a viewer adds. The kernel's buffers
+// socketBuffer is the size, in bytes, of the socket buffers of the page's watchers and consoles. The kernel's buffers
 // hold megabytes: with those, a watcher could leave thousands of events unread before the server noticed.
 const socketBuffer = 4 << 10
 
@@ -194,7 +194,7 @@ const socketBuffer = 4 << 10
 // page only tens of thousands of records later, and a client that stops reading only ten thousand changes later.
 const feedBuffer = 128 << 10
 
-// narrow shrinks the send buffer of a connection to a page, to one of our clients, or to a watcher that a viewer added.
+// narrow shrinks the send buffer of a connection to a page, to one of our clients, or to a page's watcher or console.
 func narrow(conn net.Conn, r *http.Request) {
 	tcp, ok := conn.(*net.TCPConn)
 	switch {
@@ -205,7 +205,7 @@ func narrow(conn net.Conn, r *http.Request) {
 	}
 }
 
-// dialNarrow opens a connection with a small receive buffer, for a watcher that a viewer added. Informers have
+// dialNarrow opens a connection with a small receive buffer, for a page's watcher or console. Informers have
 // feedBuffer instead: with so small a receive window, a large object would arrive in pieces, 200 ms apart, and the
 // server would evict the informer.
 func dialNarrow(ctx context.Context, network, address string) (net.Conn, error) {

@@ -120,7 +120,7 @@ func TestAnAnswerLastsAsLongAsItLikes(t *testing.T) {
 	}
 }
 
-// TestAHandlerThatIsStuckInAWriteIsFreed stops the front while its client does not read.
+// TestAHandlerThatIsStuckInAWriteIsFreed stops the front while its client does not read. Both must end soon.
 func TestAHandlerThatIsStuckInAWriteIsFreed(t *testing.T) {
 	writes := func(w io.Writer) {
 		for err := error(nil); err == nil; {
@@ -184,7 +184,7 @@ func TestARequestOnANewConnectionIsAnsweredWhileTheFrontEnds(t *testing.T) {
 	})
 }
 
-// poor is a listener whose first refuses calls of Accept fail for lack of file descriptors.
+// poor is a listener whose Accept fails for lack of file descriptors while refuses counts down to 0.
 type poor struct {
 	net.Listener
 	refuses int
@@ -197,7 +197,7 @@ func (p *poor) Accept() (net.Conn, error) {
 	return p.Listener.Accept()
 }
 
-// TestAFrontSaysOnceWhatItRetries also covers the front that begins after a viewer turns a switch.
+// TestAFrontSaysOnceWhatItRetries expects one line from two fronts in a row, as when a viewer turns a switch.
 func TestAFrontSaysOnceWhatItRetries(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var stderr strings.Builder

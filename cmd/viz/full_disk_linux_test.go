@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// onSmallTemp runs the program with a temporary folder that has free bytes of room, and prints the files it leaves.
+// onSmallTemp mounts dir with room for free bytes, runs the program with dir as TMPDIR, prints what is left, and exits.
 func onSmallTemp(dir, free string) {
 	must := func(err error) {
 		if err != nil {

@@ -40,7 +40,7 @@ type guests struct {
 	visitor atomic.Pointer[otherserver.Guest] // the current visit's guest
 }
 
-// serverSwitch is the switch by which a recording shows that its server half was not ours.
+// serverSwitch names the switch by which a recording shows that its server half was not ours.
 const serverSwitch = "server"
 
 // serveGuest runs the client half on another API server until ctx is done. It starts nothing of the server half.

@@ -1,9 +1,10 @@
 // Command viz runs the whole of listwatch in one process: embedded etcd, the server half, the client half, the book,
-// and the page that shows every event, all on one port. It owns the port, files, signals and etcd; package machine has
-// the rest. Flags, exit statuses and printed lines are contracts, which internal/check/compat/e2e tests.
+// and the page that shows every event. It owns the port, files, signals and etcd; package machine has the rest. Flags,
+// exit statuses and printed lines are contracts, on which the tests in internal/check/compat rely.
 //
-// Exit status: 0 after SIGINT or SIGTERM, 1 if something could not be started or broke, 2 for a wrong command line. The
-// first signal ends the program within three seconds. A second one ends it at once, and leaves its temporary folder.
+// Exit status: 0 after a signal, -help, -version or -export; 1 if something could not be started or broke; 2 for a
+// wrong command line. The first SIGINT or SIGTERM ends the program within three seconds. A second one ends it at once,
+// and leaves its temporary folder.
 package main
 
 import (
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // runUntil does what args require, and prints errors. It returns the exit status when the whole program has ended, or
-// when end stops waiting for it. It leaves no temporary files on disk.
+// when end stops waiting for it. It leaves no temporary files, unless closing etcd takes too long.
 func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
 	switch {
@@ -93,8 +94,7 @@ func runUntil(ctx context.Context, end *ending, args []string, stdout, stderr io
 	return exitOK
 }
 
-// The times after the first signal at which the program stops waiting for parts that have not ended by themselves. The
-// program ends within three seconds in any case.
+// The times after the first signal at which the program stops waiting for parts that have not ended by themselves.
 const (
 	streamsEnd  = 1500 * time.Millisecond // clients' streams end, even if the client half still runs
 	waitingEnds = 2500 * time.Millisecond // the program stops waiting for its goroutines
@@ -105,7 +105,7 @@ const (
 type ending struct {
 	clock   clock.Clock // the wall clock, which no page can stop
 	streams tasks       // each ends the streams of a front
-	last    tasks       // each closes something that outlives the program: a recording, or etcd and its folder
+	last    tasks       // each closes a recording, or etcd and its temporary folder
 }
 
 // within runs work and returns its error. If work still runs some time after ctx is done, within ends the clients'

@@ -29,7 +29,7 @@ import (
 	"listwatch/internal/observe/recording"
 )
 
-// TestWhatGoesWrongIsSavedInTheFolderOfFlights requests a version that a ring of four events no longer holds.
+// TestWhatGoesWrongIsSavedInTheFolderOfFlights requests a version that the ring no longer holds: a file must appear.
 func TestWhatGoesWrongIsSavedInTheFolderOfFlights(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "-flight", dir, "-demo=false", "-controllers=false", "-ring-capacity=4")
@@ -169,7 +169,7 @@ var written = map[string]func(name string) error{
 	},
 }
 
-// TestWhatIsNotOursIsLeftAlone first puts another program's file, a link, or a folder where each flag would write.
+// TestWhatIsNotOursIsLeftAlone expects each flag to refuse another program's file, a link or a folder as its target.
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	for flag, write := range written {
 		for name, put := range map[string]func(t *testing.T, file, other string) error{
@@ -215,8 +215,8 @@ func contents(t *testing.T, dir string) string {
 	return text.String()
 }
 
-// TestWhatIsWrittenIsItsOwnersAlone writes a new file. It then overwrites an empty file, and a file of ours that every
-// user can read and that has a second name.
+// TestWhatIsWrittenIsItsOwnersAlone writes where there is no file, an empty file, or a file of ours that every user can
+// read and that has a second name. The result must be a new file that only its owner can read.
 func TestWhatIsWrittenIsItsOwnersAlone(t *testing.T) {
 	for flag, write := range written {
 		dir := t.TempDir()

@@ -59,7 +59,7 @@ func live(ctx context.Context, o *options, listener *net.TCPListener, stdout, st
 		func() { announce(o, listener, stdout, stderr) })
 }
 
-// host returns the environment for a machine that uses etcd, serves listener, and prints its messages to stderr.
+// host returns the environment for a machine that uses etcd, serves on listener, and prints its messages to stderr.
 func (o *options) host(etcd etcd, listener *net.TCPListener, stderr io.Writer) *machine.Host {
 	say := func(line string) { fmt.Fprintf(stderr, "viz: %s\n", line) }
 	frontLog := newFrontLog(stderr) // one log for the fronts of all runs

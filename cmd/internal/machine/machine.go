@@ -61,7 +61,7 @@ type Host struct {
 // Etcd is the etcd of a host.
 type Etcd struct {
 	Client  etcd3.Client
-	Ready   func() error                    // returns why etcd would refuse a write; a nil func: it never does
+	Ready   func() error                    // returns why etcd would refuse a write; a nil func: etcd refuses none
 	State   func() any                      // etcd's state, as a value that marshals to JSON; nil: unknown
 	Restart func(ctx context.Context) error // restarts etcd; nil: the host cannot
 }
@@ -139,7 +139,7 @@ func (r *Run) run(ctx context.Context, ready func()) (next *Options, err error) 
 		if wrong != nil {
 			return nil, wrong
 		}
-		defer func() { err = errors.Join(err, stop()) }() // runs last: the recording must contain all other ends
+		defer func() { err = errors.Join(err, stop()) }() // runs last: the recording must contain both halves' end
 	}
 	ctx, r.Fail = context.WithCancelCause(ctx)
 	var group routine.Group
@@ -192,7 +192,7 @@ func (r *Run) newPipeline(clocks *Clocks, over *http.Client) (*pipeline.Pipeline
 	return &pipeline.Pipeline{Server: server, Client: client}, nil
 }
 
-// Ended returns why ctx is done: nil after a signal or a command to end, otherwise the fault.
+// Ended returns the fault that ended ctx. It is nil before the end, and after an end without a fault, as by a signal.
 func Ended(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -230,7 +230,7 @@ func (r *Run) Now() map[string]string { return r.Options.Shown() }
 // Restore implements [sandbox.Switcher].
 func (r *Run) Restore() (again func() error, err error) { return r.switchTo(r.first) }
 
-// switchTo returns a function that restarts with other's options, or nil if none differs. A recording causes a 409.
+// switchTo returns a function that restarts with other's options: nil if no switch differs. A recording causes a 409.
 func (r *Run) switchTo(other Options) (again func() error, err error) {
 	if maps.Equal(other.Switches, r.Options.Switches) {
 		return nil, nil
@@ -241,7 +241,7 @@ func (r *Run) switchTo(other Options) (again func() error, err error) {
 	return func() error { return Begin(r.next, other, "switches") }, nil
 }
 
-// Begin ends a run by sending it the next run's options. If the run ends already, the error is a 409 for resources.
+// Begin ends a run by sending it the next run's options. If next already holds options, it returns a 409 for resources.
 func Begin[O any](next chan<- O, other O, resources string) error {
 	select {
 	case next <- other:
@@ -280,7 +280,7 @@ func (o Options) Shown() map[string]string {
 	return all
 }
 
-// Clocks are the program's two clocks: one for the machine, and one for requests from outside.
+// Clocks are the program's two clocks: one for the machine, and one for waits for clients and for hold's watchdog.
 type Clocks struct {
 	World    *worldclock.Clock
 	patience *worldclock.Clock // no viewer can stop it
@@ -310,7 +310,7 @@ func (c *Clocks) tellStops(ctx context.Context, p *probe.Probe) {
 	}
 }
 
-// Hold returns the world that a viewer can hold. The world calls say with lines that are otherwise only on the page.
+// Hold returns the world that a viewer can hold. Its watchdog calls say with the reason when it resumes the world.
 func (c *Clocks) Hold(log *probe.Log, say func(line string)) *hold.World {
 	return hold.New(hold.Config{Gate: log.Gate(), Clock: c.World, Patience: c.patience, Say: say})
 }

@@ -1,6 +1,6 @@
-// Package assert checks in one line whether a test gets what it expects, and otherwise reports what it got. It uses the
-// names of stretchr/testify, which Kubernetes uses. The compiler checks its types: an untyped constant takes the type
-// of the other value, and pointers are compared as pointers.
+// Package assert checks in one line whether a test gets what it expects, and otherwise reports what it got. Equal,
+// NoError, True and False are named as in stretchr/testify, which Kubernetes uses. Except in NoDiff, the compiler
+// checks the types: an untyped constant takes the type of the other value. Pointers are compared as pointers.
 //
 // The test goes on after a failed check; package require ends it. Each check returns whether it passed. The last
 // arguments describe the check: a value alone, or a format and its arguments. Go evaluates them even if the check

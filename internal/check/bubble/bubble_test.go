@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("listwatch/internal/check/bubble_test.forever"))
 }
 
-// forever is a goroutine that an Example leaves behind.
+// forever is the body of a goroutine that an Example leaves behind.
 func forever() { select {} }
 
 // TestGoroutinesReadExpiredTimersAtOnce would crash a race build within seconds if the bubble had two processors.
@@ -57,7 +57,7 @@ func TestTheLastOfParallelBubblesGivesTheProcessorsBack(t *testing.T) {
 	assert.Equal(t, before, runtime.GOMAXPROCS(0), "processors after the bubbles")
 }
 
-// failing is an environment variable. If it is set, the test fails in its bubble.
+// failing is the environment variable that makes the test below fail in its bubble.
 const failing = "BUBBLE_TEST_FAILS"
 
 // TestAFailedRequireSaysWhatIsWrongAndNothingElse runs its own binary, in which a require fails while a goroutine

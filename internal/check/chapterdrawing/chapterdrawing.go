@@ -57,7 +57,7 @@ func (d *Drawing) Text(x, y int, class, text string, args ...any) {
 		x, y, class, html.EscapeString(fmt.Sprintf(text, args...)))
 }
 
-// Box draws a rectangle.
+// Box draws a rectangle with rounded corners. Its top left corner is at (x, y).
 func (d *Drawing) Box(x, y, width, height int, class string) {
 	fmt.Fprintf(&d.body, "  <rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n",
 		class, x, y, width, height)
@@ -75,7 +75,7 @@ func (d *Drawing) Arrow(class, path string, args ...any) {
 }
 
 // In calls draw, and gives its shapes the colour of a kind: "queue" where events wait, "kept" for stored state, "acts"
-// for active parts. Parts drawn outside In, such as a held lock, are grey. The class "full" is for lost events.
+// for active parts. Parts drawn outside In, such as a held lock, are grey. The class "full" marks an eviction.
 func (d *Drawing) In(kind string, draw func()) {
 	fmt.Fprintf(&d.body, "  <g data-kind=\"%s\">\n", kind)
 	draw()

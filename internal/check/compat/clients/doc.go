@@ -3,5 +3,5 @@
 // nothing wrong with any program but kwok.
 //
 // Each program is built from a module that pins its version. The module names the program as a tool, or contains a
-// small main that uses a library. Without npm or tmux, the tests of the JavaScript client and of k9s only log that.
+// small main that uses a library. Without npm or tmux, the JavaScript client or k9s does not run, which the log notes.
 package clients

@@ -20,9 +20,9 @@ const patience = 2 * time.Minute // enough on a machine whose two cores are busy
 // target is a server under test.
 type target struct {
 	*program.Kubectl        // used by the test, straight to the server
-	url              string // used by the programs, through the lens
+	url              string // used by the programs, through the lens if there is one
 	kubeconfig       string
-	restart          func() // kills our server and starts it again; nil for the real server
+	restart          func() // kills our server and starts it again; nil for the real server, and in TestFiveHundredPods
 }
 
 // through starts a lens in front of the server at an address. At the end, the lens may have found fault only with
@@ -91,7 +91,7 @@ func pods(name string, from, to int, spec string) string {
 	return text
 }
 
-// books runs two controller-runtime managers that write the pages of a book. It kills the first; the second takes over.
+// books runs two controller-runtime managers that write a book's pages, kills the leader, and restarts our server.
 func books(t *testing.T, at *target) []string {
 	leads := func(p *program.Process) {
 		t.Helper()

@@ -144,7 +144,7 @@ func (w *writer) run(t *testing.T, end <-chan struct{}) {
 }
 
 // TestWritesGoOnThroughALeadersDeath runs the commands of docs/BEYOND.md, writes at both servers, and kills the leading
-// node of etcd. Then it kills a second node, so that no majority is left.
+// node of etcd. Then it kills a second node: without a majority, writes must time out, but cached lists must work.
 func TestWritesGoOnThroughALeadersDeath(t *testing.T) {
 	c := startThree(t)
 	lists := func() (n []int) {

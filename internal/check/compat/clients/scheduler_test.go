@@ -88,8 +88,8 @@ func schedule(t *testing.T, at *target) []string {
 	return facts
 }
 
-// replicate runs the unmodified controllers of deployments and replica sets, and the garbage collector. A replica set
-// adopts a pod, creates pods that kube-scheduler and kwok run, and replaces one that no longer matches; then rollout.
+// replicate runs the unmodified deployment and replica set controllers, and the garbage collector. A replica set adopts
+// a pod, creates pods that kube-scheduler and kwok run, and replaces one that no longer matches. Then it calls rollout.
 func replicate(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	program.Start(t, exec.Command(program.BuildOf(t, "../kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),

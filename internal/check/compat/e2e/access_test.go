@@ -27,7 +27,7 @@ func TestTheStageIsForEverybody(t *testing.T) {
 	v.busy(t, 100)
 	p := openPage(t, v.URL)
 	p.live(t, v)
-	p.strike(t, "k") // the level of boxes hides texts, and screen readers do not announce hidden texts
+	p.strike(t, "k") // turns to the level "all": screen readers do not announce the texts that "boxes" hides
 	t.Run("every station and channel has a name", p.namesEveryGlyph)
 	t.Run("text and graphics stand out in every theme", p.contrasts)
 	p.strike(t, "k")
@@ -174,7 +174,7 @@ func (p *page) standsOut(t *testing.T, where, selector string, least int) {
 	})
 }
 
-// opensPanels opens six panels, each by its button and the keyboard alone, and walks through the panel with Tab.
+// opensPanels opens six panels, each by Enter on its button. Tab must reach all controls, and Escape close the panel.
 func (p *page) opensPanels(t *testing.T) {
 	p.strike(t, "k") // turns to the level "all"
 	for _, each := range []struct {
@@ -288,7 +288,7 @@ func (p *page) presents(t *testing.T) {
 	p.is(t, "0", "after the presentation, stations in the light", lit)
 }
 
-// fits opens windows from 4K down to 1280x720 at 200 % zoom, which leaves 640x360 CSS pixels, and a narrow window.
+// fits sets windows from 4K down to 640x360, which is 1280x720 at 200 % zoom, and a narrow one. Nothing may stick out.
 func (p *page) fits(t *testing.T) {
 	for _, size := range [][2]int64{{3840, 2160}, {1920, 1080}, {1280, 720}, {1024, 768}, {640, 360}, {320, 640}} {
 		p.do(t, look{"", size[0], size[1], "light", "no-preference"}.wear(1))

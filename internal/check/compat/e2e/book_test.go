@@ -35,7 +35,7 @@ const readMini = `(() => {
 	const now = mini.querySelector(".steps li[aria-current=step]");
 	const { contentWindow, contentDocument } = mini.querySelector("iframe") ?? {};
 	const there = contentWindow?.location.href.startsWith(new URL(now?.dataset.frame ?? "", location).href + "#");
-	const inner = there ? contentDocument.body : null; // not that of a step in another recording
+	const inner = there ? contentDocument.body : null; // null while the frame still shows another recording
 	const ground = inner?.querySelector(".ground")?.getBoundingClientRect();
 	return {
 		Step: items.indexOf(now) + 1, Steps: items.length, Seq: now?.dataset.seq ?? "", Point: now?.dataset.point ?? "",
@@ -294,7 +294,7 @@ func chapterIsPrinted(t *testing.T, v *viz, p *page) {
 		"the paper is %s, with %d moments, and %d px lie beyond the edge", ground, listed, wide)
 }
 
-// bookIsSearched uses only keys to get from a page of the running book to the explanation of an error message.
+// bookIsSearched uses only keys to get from a page of the book to the explanation of an error message.
 func bookIsSearched(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
 	p.searched(t, "too large resource version", "/book/too-large-resource-version")

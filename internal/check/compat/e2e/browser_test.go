@@ -247,7 +247,7 @@ const eyes = `
 	globalThis.$text ??= (css) => $(css)?.textContent ?? "";
 	globalThis.$frames ??= async (n) => { while (n-- > 0) await new Promise(requestAnimationFrame); };
 	globalThis.$picture ??= () => listwatch.picture({ texts: false });
-	globalThis.$meet ??= (a, b) => { // whether two texts overlap by more than a fifth of their height
+	globalThis.$meet ??= (a, b) => { // whether two texts overlap by more than 3 px and a fifth of the smaller height
 		const between = Math.max(3, Math.min(a.h, b.h) / 5);
 		const across = a.x < b.x + b.w - 1 && b.x < a.x + a.w - 1;
 		return across && a.y < b.y + b.h - between && b.y < a.y + a.h - between;

@@ -69,7 +69,7 @@ func TestAThousandClientsAreDots(t *testing.T) {
 		return len(told.Records) > 0
 	}
 	wide := strings.Repeat("·", 20_000)
-	until := func(point string) { // creates pods no faster than the informer reads: it would be evicted, too
+	until := func(point string) { // creates pods no faster than the informer reads, or the server would evict it, too
 		for i := 0; i < 400 && !logged(point); i++ {
 			name := fmt.Sprintf("%s-%d", strings.ToLower(point), i)
 			pod := fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"x":%q}},"spec":{"containers":`+
@@ -95,7 +95,7 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	p.until(t, `$$("#watchers .lane:not(.over) > .name").some((el) => el.textContent.startsWith("deaf"))`)
 	until("WatcherForced")
 	p.until(t, `red === 1 && $picture().crowd.n === %d`, n-1)
-	p.until(t, `$picture().crowd.full === 0`) // one that reads was full for a moment
+	p.until(t, `$picture().crowd.full === 0`) // a client that reads may have been full for a moment
 	const evicted = `$$("#watchers .lane.closed:not(.over)").map((el) => [".name", ".has"].map((css) =>
 		el.querySelector(css).textContent).join(": ")).join()`
 	p.is(t, "true", "the lane of the evicted client is still there", `/^deaf[^:]*: evicted/.test(`+evicted+`)`)

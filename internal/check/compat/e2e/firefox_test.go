@@ -87,7 +87,7 @@ func (f *firefox) call(t *testing.T, method string, params map[string]any) bidi 
 	return bidi{}
 }
 
-// navigate goes to an address.
+// navigate goes to an address and waits until the page has loaded.
 func (f *firefox) navigate(t *testing.T, url string) {
 	t.Helper()
 	f.call(t, "browsingContext.navigate", map[string]any{"context": f.tab, "url": url, "wait": "complete"})

@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/assert"
 )
 
-// readFirst reads the first view: its controls, the names on the stage, and the question with its font size.
+// readFirst reads the first view: its controls, the names of stations and clients, and the question with its font size.
 const readFirst = `(() => {
 	const shown = (el) => el.checkVisibility({ visibilityProperty: true });
 	const texts = (selector) => $$(selector).filter((el) => el.textContent && shown(el));
@@ -29,7 +29,7 @@ type first struct {
 }
 
 // onFirst looks at every frame until the wanted number of names has been drawn on tokens, or for 20 s. It returns the
-// names of frames that have several names, and the drawn stations that do not belong in the first view.
+// faults: frames with several names, too few names, and drawn stations that do not belong in the first view.
 const onFirst = `((wanted) => new Promise((done) => {
 	const { motion, player } = listwatch;
 	const [wrong, began] = [[], performance.now()];

@@ -18,7 +18,7 @@ import (
 // patience is the time limit of a wait, long enough for a busy machine.
 const patience = program.HangsAfter
 
-// world is the program's report on its held world.
+// world is the program's report: what is held, which goroutines wait, the clock, and the watchdog.
 type world struct {
 	Held    bool
 	LetGo   string

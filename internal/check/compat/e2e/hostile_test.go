@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	greatest = 1<<53 - 1 // the greatest integer that JavaScript represents exactly with its neighbors
+	greatest = 1<<53 - 1 // JavaScript's Number.MAX_SAFE_INTEGER
 	header   = `{"format":"listwatch recording","version":1}`
 )
 
@@ -82,7 +82,7 @@ func hostiles() []hostile {
 			`{"resources":{"pods":{"ring":{"start":0,"end":9007199254740991,"capacity":9007199254740991,"cells":[]},`+
 				`"subjects":{"w1":{"kind":"watcher","opened":1,"queues":{"input":{"len":9007199254740991,`+
 				`"cap":9007199254740991,"tokens":[]}}}}}}}`, good), ""},
-		{"no records", header, "empty"}, // viz/script_test.go tests all other refusals
+		{"no records", header, "empty"}, // viz/script_test.go tests other refusals
 		{"deep", header + "\n" + strings.Repeat("[", 200_000), "is not a record"},
 	}
 }
@@ -121,8 +121,8 @@ func TestAHostileRecordingIsShownOrRefused(t *testing.T) {
 	}
 }
 
-// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops recordings that need more memory than the tab has: every third
-// one, or all with FULL. Then it drops one that the program made with the maximum number of watchers.
+// TestTheTabTakesWhatTheProgramRecordsAndNoMore drops every third recording that needs too much memory, or all with
+// FULL. The page must refuse them, but must replay one that the program made with the maximum number of watchers.
 func TestTheTabTakesWhatTheProgramRecordsAndNoMore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "log.lw.gz")

@@ -158,7 +158,7 @@ func TestAGuestToldOnThePage(t *testing.T) {
 	c.status.Store(http.StatusUnauthorized)
 	server := httptest.NewServer(c)
 	t.Cleanup(func() { eventually.Closes(server) })
-	// The log keeps every record: if it dropped one that the page requests, a 410 would appear on the console.
+	// The log is large enough to keep every record, even those of 100,000 pods.
 	guest := startViz(t, "-server", server.URL, "-log-size=1000000")
 	p := openPage(t, guest.URL)
 	troubled := func(text string) {

@@ -63,8 +63,8 @@ func (m keyMoment) seq(t *testing.T) uint64 {
 	return seqs[i]
 }
 
-// TestEveryKeyMomentIsShown goes to each key moment and checks the sentence and a hash of the picture. The flag
-// -screenshots writes a picture of each moment in every look, and -opening writes the README's pictures.
+// TestEveryKeyMomentIsShown goes to each key moment and checks the sentence, the texts for overlaps, and a hash of the
+// picture. -screenshots writes a picture of each moment in every look; -opening writes the README's pictures and films.
 func TestEveryKeyMomentIsShown(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")
@@ -122,7 +122,7 @@ func (p *page) hash(t *testing.T) string {
 	return fmt.Sprintf("%.6x", sha256.Sum256([]byte(picture)))
 }
 
-// stand opens the recording of a moment and goes to the moment.
+// stand opens the recording of a moment, goes to the moment, and runs the moment's script.
 func (p *page) stand(t *testing.T, v *viz, m keyMoment) {
 	t.Helper()
 	seq := m.seq(t)

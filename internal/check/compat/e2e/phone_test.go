@@ -41,7 +41,7 @@ const stacked = `(() => {
 	return wrong;
 })()`
 
-// untouchable lists the visible controls that are too small for a finger.
+// untouchable lists visible controls, outside dialogs and the records, with a side below 40 px: too small for a finger.
 const untouchable = `$$("button, select, a.button, a.main, .bar a")
 	.filter((el) => el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
 		!el.closest(".records, dialog"))

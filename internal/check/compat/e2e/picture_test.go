@@ -197,7 +197,7 @@ func TestWhatIsWrittenIsFollowed(t *testing.T) {
 	p.pick(t, "#delete-pod")
 	p.until(t, changes+`.startsWith("true,true")`)
 	p.caughtUp(t, v)
-	p.becomes(t, "arrived", `document.body.dataset.own`) // the page begins to follow a change when the change sets out
+	p.becomes(t, "arrived", `document.body.dataset.own`) // earlier, the page could still begin to follow the deletion
 	p.run(t, `listwatch.follow.clear()`)
 	k.Run(t, "delete", "pod", "another", "--wait=false", "--now")
 	p.becomes(t, "default/another", followed)
@@ -334,8 +334,8 @@ const level = `(() => {
 	return [document.body.dataset.detail, ...seen, names, new URLSearchParams(location.search).get("detail")].join(" ");
 })()`
 
-// TestTheStageOpensStepByStep shows five names at first, eight boxes after Escape, and everything after one key or
-// through a link. A click opens a box in place. Each level is legible and whole, but on a phone it may scroll.
+// TestTheStageOpensStepByStep expects five names at first, eight boxes after Escape, and everything after one key or
+// through a link. A click must open a box in place. Each level must be legible and whole, but may scroll on a phone.
 func TestTheStageOpensStepByStep(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false")

@@ -14,7 +14,7 @@ import (
 	"listwatch/internal/play/sandbox"
 )
 
-// TestEveryStoryAndKnobOfThePage checks that the gallery has every story, and turns every knob by clicks.
+// TestEveryStoryAndKnobOfThePage checks that the gallery has every story, and uses the knobs, promises and switches.
 func TestEveryStoryAndKnobOfThePage(t *testing.T) {
 	t.Parallel()
 	v := startViz(t)
@@ -221,7 +221,7 @@ func TestAViewerBreaksAThingWhereItIs(t *testing.T) {
 	p.none(t, "in a story", handsOnStage+`(0)`)
 }
 
-// TestABrokenPromiseLeadsToItsRecord replays a recording that breaks a rule.
+// TestABrokenPromiseLeadsToItsRecord replays a recording that breaks a rule, and clicks the breach.
 func TestABrokenPromiseLeadsToItsRecord(t *testing.T) {
 	t.Parallel()
 	file, seq := brokenRecording(t)

@@ -158,7 +158,7 @@ func slowLeafIsShown(t *testing.T, p *page, v *viz) {
 			if (String(url).includes("/viz/part/")) await new Promise((done) => setTimeout(done, 2000));
 			return answer;
 		};`)
-	p.click(t, "[data-station=wire] .title", "#tab-state") // the first leaf, with the same query, is still loading
+	p.click(t, "[data-station=wire] .title", "#tab-state") // the first click's leaf, the same one, is still loading
 	p.until(t, `$("#leaf .leaf.state")`)
 	post(t, v.URL+"/viz/knobs", map[string]any{"name": "traffic.rate", "value": "6"})
 	p.click(t, "[data-station=wire] .title", "#tab-history")
@@ -195,7 +195,7 @@ func anomalyIsNeverMerged(t *testing.T, p *page) {
 	})()`)
 }
 
-// ringIsReadable compares the ring's cells with its data.
+// ringIsReadable compares the number of the ring's cells with its data attributes.
 func ringIsReadable(t *testing.T, p *page) {
 	p.is(t, "true,true", "there is a cell for each place, and as many are held as there are events", `(() => {
 		const el = $("[data-station=ring]");

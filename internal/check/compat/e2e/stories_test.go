@@ -142,7 +142,7 @@ func TestAStoryIsPlayedLiveAndTold(t *testing.T) {
 	assert.True(t, knows("TxnCommitted"), "the machine did not play the story")
 	p.run(t, `$("#story-auto").click()`)
 	p.until(t, `Number(document.body.dataset.beat) > 1 &&
-		document.body.dataset.rest === "true"`) // it goes on automatically
+		document.body.dataset.rest === "true"`) // auto-play has played another beat
 	p.until(t, state+`.includes("the machine's run")`)
 	other.is(t, ",live,live", "what another page shows",
 		`[document.body.dataset.story, document.body.dataset.mode, listwatch.player.mode].join()`)

@@ -76,7 +76,7 @@ func (p *page) runs(t *testing.T, base string) {
 	p.until(t, `$text('[data-named="etcd"]') === "in memory"`)
 }
 
-// arrives waits until the machine's page has replaced the former one, which fails evaluations while it unloads.
+// arrives waits until the machine's page has replaced the former one. Evaluations fail while that one unloads.
 func (p *page) arrives(t *testing.T) {
 	t.Helper()
 	program.Eventually(t, patience, func() (bool, string) {

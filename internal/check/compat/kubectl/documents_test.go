@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// refused lists content types that the real server accepts or returns and ours does not.
+// refused lists the content types that our documents leave out: we read no CBOR, and send neither CBOR nor protobuf.
 var refused = []string{"application/apply-patch+cbor", "application/cbor", "application/cbor-seq",
 	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch"}
 

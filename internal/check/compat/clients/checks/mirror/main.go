@@ -37,7 +37,7 @@ type mirror struct {
 	queue  workqueue.TypedRateLimitingInterface[string]
 }
 
-// run works until ctx is done.
+// run runs the informers and the controller until ctx is done.
 func run(ctx context.Context, client kubernetes.Interface) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, maps := factory.Core().V1().Pods(), factory.Core().V1().ConfigMaps()

@@ -1,4 +1,4 @@
-// Command withruntime is mirror on controller-runtime. Its comments give the numbers of the book's chapters.
+// Command withruntime is mirror on controller-runtime. Its comments name the chapters that explain its parts.
 package main
 
 import (
