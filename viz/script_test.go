@@ -38,7 +38,7 @@ type engine struct {
 	vm *goja.Runtime
 }
 
-// newEngine loads modules; the map has their paths by the names under which scripts use them.
+// newEngine returns an engine with modules, a map of paths by name. Expressions use a module as page.NAME.
 func newEngine(t *testing.T, modules map[string]string) *engine {
 	t.Helper()
 	var entry strings.Builder
@@ -57,7 +57,7 @@ func newEngine(t *testing.T, modules map[string]string) *engine {
 	e.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
 	require.NoError(t, e.vm.Set("atob", func(text string) (string, error) {
 		decoded, err := base64.StdEncoding.DecodeString(text)
-		runes := make([]rune, len(decoded)) // one byte each, as in a browser
+		runes := make([]rune, len(decoded)) // a rune for each byte, as in a browser
 		for i, each := range decoded {
 			runes[i] = rune(each)
 		}
@@ -156,7 +156,7 @@ func TestTheScriptsFoldIsOurs(t *testing.T) {
 	}
 }
 
-// TestTheScriptsFoldIsOursWhateverItIsFed feeds both folds with records that a real run would rarely produce.
+// TestTheScriptsFoldIsOursWhateverItIsFed expects equal states after records that a real run would rarely produce.
 func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -168,7 +168,7 @@ func TestTheScriptsFoldIsOursWhateverItIsFed(t *testing.T) {
 	}
 }
 
-// TestEveryPointHasItsSentence checks that the page and the program have the same sentence for a record of each point.
+// TestEveryPointHasItsSentence expects the page and the program to fill in the same sentence for each point.
 func TestEveryPointHasItsSentence(t *testing.T) {
 	w := newTwin(t)
 	for i, point := range probe.Points() {
@@ -224,7 +224,7 @@ func TestThePageBoundsPicturesAsTheProgramDoes(t *testing.T) {
 	assert.True(t, n == probe.MaxText, "a text of %d, want %d", n, probe.MaxText)
 }
 
-// TestADroppedRecordingIsShownOrRefusedWithASentence tests log/recording.js, which is as strict as -replay.
+// TestADroppedRecordingIsShownOrRefusedWithASentence expects a file's number of records, or the reason for its refusal.
 func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	e := reading(t)
 	header, good := `{"format":"listwatch recording","version":1}`,
@@ -283,7 +283,7 @@ func TestADroppedRecordingIsShownOrRefusedWithASentence(t *testing.T) {
 	}
 }
 
-// TestEveryMomentOfADroppedRecordingIsOurs goes to moments of each take as the page does, with the page's tape.
+// TestEveryMomentOfADroppedRecordingIsOurs expects Go's state at four moments of each take from the page's tape.
 func TestEveryMomentOfADroppedRecordingIsOurs(t *testing.T) {
 	t.Parallel()
 	for _, take := range takes.All {
@@ -318,7 +318,7 @@ func TestALinkThatDoesNotFitSaysSo(t *testing.T) {
 	}
 }
 
-// TestADroppedRecordingOfAnotherTableIsRead is recording's TestARecordingOfAnotherTableIsRead in the page.
+// TestADroppedRecordingOfAnotherTableIsRead has an old table: args must be in today's order, an old point Unknown.
 func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 	got := run[string](t, reading(t), `JSON.stringify(readAll(`+quote(t, []byte(
 		`{"format":"listwatch recording","version":1,"table":{"AddSent":"len cap","RingAppend":"oldest colour start"}}`+
@@ -328,7 +328,7 @@ func TestADroppedRecordingOfAnotherTableIsRead(t *testing.T) {
 		`{"seq":2,"t":6,"point":"RingAppend","resource":"pods","rv":"7","args":[1,0,0,3]}]`, got)
 }
 
-// TestThePageKeepsNoMoreThanTheLog checks that the page's tape drops the records that the log has dropped.
+// TestThePageKeepsNoMoreThanTheLog expects the page's tape to keep the log's 4096 records, and at most 1024 older ones.
 func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	e := newEngine(t, map[string]string{"tape": "log/tape.js"})
 	got := run[[]int](t, e, `const tape = new page.tape.Tape(null, page.tape.serverSource("log", 4096));
@@ -337,7 +337,7 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims tests lib/texts.js: beyond 2^53 adding a step changes nothing.
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims expects at most 200, though t + step may equal t beyond 2^53.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/texts.js"})
 	for name, test := range map[string]struct {
@@ -367,13 +367,13 @@ func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleLookForIsAmongTheFirstThree searches for messages, metrics, symbols, and questions in plain words.
+// TestWhatPeopleLookForIsAmongTheFirstThree expects a wanted place among the results of each query in queries.txt.
 func TestWhatPeopleLookForIsAmongTheFirstThree(t *testing.T) {
 	answer := httptest.NewRecorder()
 	book.New(scenario.All).ServeHTTP(answer, httptest.NewRequest("GET", "/book/index.json", nil))
 	e := newEngine(t, map[string]string{"rank": "book/rank.js"})
 	run[bool](t, e, `var index = new page.rank.Index(JSON.parse(`+quote(t, answer.Body.Bytes())+`)); true`)
-	var ours strings.Builder // the words of the search's code
+	var ours strings.Builder // the search's sources, in which no query may be
 	for _, file := range strings.Fields("rank.js search.js book.go called.txt ../../internal/text/book/places.go") {
 		ours.Write(require.Value(os.ReadFile("book/" + file))(t))
 	}

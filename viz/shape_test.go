@@ -18,13 +18,13 @@ import (
 
 const maxLines = 60 // the maximum number of lines in a function
 
-// block matches the first line of a block; control matches the blocks that are not functions.
+// block matches the first line of a function or of a control statement's block; control matches only the latter.
 var (
 	block   = regexp.MustCompile(`(?:\)|=>) \{$`)
 	control = regexp.MustCompile(`^(?:\} )?(?:else|if|for|while|switch|catch)\b`)
 )
 
-// TestAFunctionFitsAScreen finds the end of a function by its indentation, which is the same in all scripts.
+// TestAFunctionFitsAScreen expects at most maxLines lines in a function. It finds a function's end by the indentation.
 func TestAFunctionFitsAScreen(t *testing.T) {
 	functions := 0
 	for name, source := range sources(t) {

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/observe/takes"
 )
 
-// newTraced loads the code that traces records for the space-time view.
+// newTraced returns a twin whose engine has the space-time view's trace; ends lists the seqs of arrows' two records.
 func newTraced(t *testing.T) *twin {
 	t.Helper()
 	w := twinWith(t, map[string]string{"fold": "log/fold.js", "handovers": "spacetime/handovers.js"})
@@ -45,8 +45,8 @@ func counters(res *fold.Resource) map[string][2]int64 {
 	return all
 }
 
-// expect folds records onto state, and returns the numbers of those to compare, and the transfers. It omits queues of
-// deltas, which hand over by object: TestWhatIsHandedOver covers them.
+// expect folds records into state, and returns the seqs of those on stage, and of each transfer's two records. It omits
+// queues of deltas, which hand over by object: TestWhatIsHandedOver covers them.
 func expect(state *fold.State, records []probe.Record) (columns []uint64, transfers [][2]uint64) {
 	ends, met := map[string][2]uint64{}, map[[2]uint64]bool{}
 	for i := range records {
@@ -75,8 +75,8 @@ func expect(state *fold.State, records []probe.Record) (columns []uint64, transf
 
 func byTaker(a, b [2]uint64) int { return int(a[1]*1e6+a[0]) - int(b[1]*1e6+b[0]) }
 
-// TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom traces runs of eighty records of every recording: the arrows of queues
-// are exactly the transfers that the fold counts.
+// TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom traces six parts of each recording, of eighty records: the arrows of
+// queues must be the transfers that the fold counts, except those of deltas.
 func TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom(t *testing.T) {
 	t.Parallel()
 	nTransfers, nPassages := 0, 0

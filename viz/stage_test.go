@@ -19,7 +19,7 @@ import (
 	"listwatch/viz/frame"
 )
 
-// lively returns a page with every kind of part. texts is the key, or the text, in each of its records.
+// lively returns a page whose log has records of both halves. texts is the key or the text in each of them.
 func lively(texts string) *UI {
 	log, pods := newLog()
 	ui := show(log)

@@ -126,7 +126,7 @@ func (d declarations) of(t reflect.Type, text bool) string {
 	return "number"
 }
 
-// keyed has the fields that are maps with keys from a table, and the type of the keys.
+// keyed has, by the name of a field that is a map with keys from a table, the type of these keys.
 var keyed = map[string]string{"points": "PointName", "counts": "PointName", "texts": "PointName", "stations": "Station",
 	"vars": "ArgName"}
 

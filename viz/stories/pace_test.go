@@ -8,7 +8,7 @@ import (
 	"listwatch/internal/play/scenario"
 )
 
-// TestAStoryTellsItselfWithinAMinuteAndAHalf also requires at least 20 s, and for each part of a beat at least 0.5 s.
+// TestAStoryTellsItselfWithinAMinuteAndAHalf also expects at least 20 s for a story, and 0.5 s for each part of a beat.
 func TestAStoryTellsItselfWithinAMinuteAndAHalf(t *testing.T) {
 	t.Parallel()
 	for i := range scenario.All {
