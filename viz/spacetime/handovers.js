@@ -1,6 +1,6 @@
-// Handovers: the line of each record in a part of the log, and what passes between the lines. The fold counts each
-// queue's items: the k-th put in is the k-th taken out. Where no queue connects two lines, the same change is reported
-// again at the other end. Only what is given and taken within the part is drawn. A receiver may write its record first.
+// Handovers: the line of each record in a part of the log, and the items and changes that pass between lines. The fold
+// counts a queue's items: the k-th put in is the k-th taken out. If no queue connects two lines, both ends report the
+// same change. An arrow is drawn only if both of its records are in this part. A receiver may write its record first.
 
 import { squeeze } from "../lib/texts.js";
 import { namesOf, objectKey } from "../log/fold.js";
@@ -12,7 +12,7 @@ import { namesOf, objectKey } from "../log/fold.js";
  * @property {string} title
  * @property {string} owner
  * @property {number} order in the path
- * @property {boolean} place whether several goroutines report there
+ * @property {boolean} place whether it is a station's, not a goroutine's
  * @typedef {{ r: probe.Record, line: Line, index: number }} Column
  * @typedef {{ sent: Column, taken: Column, says: string, queue?: string }} Arrow
  * @typedef {Map<string, { subject: string, queue: string, sent: number, received: number }>} Counters
@@ -32,7 +32,7 @@ const again = {
 /** @param {{ key?: string, rv?: string }} r */
 const change = ({ key, rv }) => `${objectKey(key ?? "")} ${rv || 0}`;
 
-// trace folds records onto the state before them, which it changes. It returns a column for each record on stage (here)
+// trace folds records into state, the picture before them. It returns a column for each record on stage (here)
 // in log order, their lines from top to bottom, and arrows. With delta, a FIFO's items are matched by type and change.
 /**
  * @param {Fold} fold @param {boolean} delta @param {fold.State} state @param {probe.Record[]} records
@@ -89,11 +89,11 @@ const countersOf = (res, r) => new Map(Object.entries(res?.subjects ?? {})
 
 const longest = 22; // the maximum number of characters in a title
 
-// laneOf returns the first goroutine that a point names, or "".
+// laneOf returns the first goroutine that a point names, without its package; "" if it names none, or only viz.ui.
 /** @param {fold.Point} info */
 const laneOf = ({ lane = "" }) => (lane === "viz.ui" ? "" : lane.split(" ")[0].replace(/^.*\./, ""));
 
-// lineOf returns the line of a record: the goroutine that reported it or, where several may have, its station.
+// lineOf returns the line of a record: the first goroutine that its point names or, if it names none, its station.
 /** @param {import("../log/fold.js").Infos} infos @param {{ point: string, subject?: string }} r @returns {Line} */
 export function lineOf(infos, { point, subject = "" }) {
   const info = infos.get(point);

@@ -1,6 +1,6 @@
 // The crowd: if there are more than five watchers, each client is a dot. The fuller its watcher's channels, the higher
-// the dot. Lit dots are the clients that the dispatcher's last change went to. For a watcher that does not report each
-// event, the page computes this from the dispatcher's record and the watcher's selectors.
+// the dot. Lit dots are the clients that the dispatcher's last change went to. If a watcher does not report each event,
+// its dot is lit if the change's key has the watcher's prefix, and the watcher has no field selector.
 
 import { $, label, mark, part, put, when } from "../dom/dom.js";
 import { counted } from "../lib/texts.js";
@@ -58,7 +58,7 @@ function got({ fill, opened, rv, counts, texts }, last) {
   return fill ? !fields && last.key.startsWith(prefix) : counts.InputSent !== undefined && rv === last.rv;
 }
 
-// showCrowd draws the crowd in its box, with one path for each look. It counts the crowd even if it draws none.
+// showCrowd draws the crowd in its box, with one path for each look. It counts the crowd even if no dot is visible.
 /** @param {Scene} scene @param {fold.Resource} res */
 export function showCrowd(scene, res) {
   const { geometry: { crowd: box, lane: { room } } } = scene;
@@ -157,7 +157,7 @@ export function newCrowd(scene, { player, here, open, look }) {
     applied: note,
     draw() { forget(({ t, at }) => player.state.t - t > lasts && player.clock - at > stays); },
     /** @param {fold.Resource | undefined} res */
-    shown(res) { // makes the log keep each event of a watcher that has a lane
+    shown(res) { // asks the program to report each event of a watcher whose lane is drawn
       last = scene.places.crowd;
       const { lanes } = scene.places.watchers;
       writes = new Map([...lanes.keys()].map((id) => [id, res?.waits[`ResultReceived ${id}`]?.[0]?.t]));

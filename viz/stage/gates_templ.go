@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "listwatch/internal/observe/hold"
 
-// gateGlyphs draws two bars across the way into each station whose gate is closed, and the number of held goroutines.
+// gateGlyphs draws each station's gate: bars across its way in, the number of held goroutines, and an object's name.
 func gateGlyphs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

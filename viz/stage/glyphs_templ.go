@@ -534,8 +534,8 @@ func handshakeGlyph(name string) templ.Component {
 	})
 }
 
-// gripGlyph draws a knob's handle on the stage, and a text about its effect (stories/hands.js). A slider's handle moves
-// along a rim, which the caller passes as children.
+// gripGlyph draws a knob's handle on the stage, and a text about its effect (stories/hands.js). A slider also has a
+// rim, from whose middle hands.js measures a drag; the caller passes the rim as children.
 func gripGlyph(knob, target, role string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -968,8 +968,8 @@ func stationTitle(name string) templ.Component {
 	})
 }
 
-// tokenDefs defines the shapes of tokens, one for each type of event. A moving token's pill shows only its shape's sign
-// (paint.js). For the shapes without a sign inside, bookmark and synthetic, this is an outline.
+// tokenDefs defines the shapes of tokens, one for each type of event, and two hatchings and an arrow's tip. A moving
+// token's pill shows only its shape's sign (paint.js): for bookmark and synthetic, which have none inside, an outline.
 func tokenDefs() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -111,7 +111,7 @@ export function ringSpot(g, ring, pos) {
   return seat(g, ring, turnOf(ring, pos) + 0.5 / Math.max(1, ring.capacity), depth);
 }
 
-// ---- the ways of tokens, as lists of points. A leg is a curve with horizontal ends, or straight if marked or upright.
+// ---- the ways of tokens, as lists of points. A leg is straight if it is marked, level or upright, or else a curve.
 
 const level = 0.5; // units; a leg with a smaller width or height is straight, and one of less length is left out
 

@@ -18,7 +18,7 @@ const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && 
 /** @param {{ rv?: string, key?: string }} r */
 export const changeOf = (r) => `${r.rv ?? ""} ${objectKey(r.key ?? "")}`;
 
-// together reports whether two records in a row are one hop: the same step of two copies or, if hurried, two of one.
+// together reports whether two records in a row are one hop: one step of two copies or, if hurried, two steps of one.
 /** @param {probe.Record} a @param {probe.Record} b @param {number} pace */
 export function together(a, b, pace) {
   if (changeOf(a) !== changeOf(b)) return false;

@@ -1,6 +1,6 @@
 // Package stage draws the path of an event and the state at the cursor: stations, queues, the ring, the tokens that
-// move between them, and the sentence below. layout.go has all coordinates (tall.go: for narrow windows), which the
-// scripts get as [Geometry]. plan.js owns the tokens, and routes.js defines the way that a token takes at each point.
+// move between them, and the sentence below. layout.go has the coordinates (tall.go: for narrow windows); scripts get
+// those in [Geometry]. plan.js owns the tokens, and routes.js has a token's way for a record of each point.
 package stage
 
 import (
@@ -13,10 +13,10 @@ import (
 )
 
 // The stage is 1280 by 550 units, so that on the smallest projector one unit is one pixel and no text is smaller than
-// 12 pixels. It has three places: etcd at the left, the API server, and the clients, each at the end of a lane. Your
-// client is the large one below. The server half runs left to right, the wire goes down from the lowest lane, and your
-// client runs right to left. Its writes go up again at the left, around etcd, so the control loop is a loop on screen.
-// Writes of other clients go around the top.
+// 12 pixels. It has three places: etcd at the left, the API server, and the clients. Yours is the large one below;
+// each other client is at the end of a lane. Events pass the server half from left to right, go down the wire from the
+// lowest lane, and pass your client from right to left. Your client's writes go up at the left, around etcd, so the
+// control loop is a loop on screen. Writes of other clients go around the top.
 const (
 	Width  = 1280
 	Height = 550
@@ -95,7 +95,7 @@ func (b box) Bottom() float64 { return b.Y + b.H }
 func (b box) CX() float64     { return b.X + b.W/2 }
 
 // grip is a knob's handle on the stage: its place, its sign, its sign while it is pressed (Shut), and the place of the
-// text about its effect (Says). One press turns the knob by By values. Places in a lane are relative to the lane.
+// text about its effect (Says). One press moves a slider by By values. Places in a lane are relative to the lane.
 type grip struct {
 	X, Y       float64
 	Sign, Shut string
@@ -224,7 +224,7 @@ var Geometry = map[string]any{
 	},
 }
 
-// rails are the SVG paths of the tracks between stations, asks those of the tracks of requests.
+// rails are the SVG paths of the ways on which events travel between stations; asks are those of requests.
 var (
 	rails = []string{
 		fmt.Sprintf("M112 %v H%v", serverAxis, ringX-ringOut),
@@ -270,7 +270,7 @@ func moved(x, y float64) templ.Attributes {
 // Num formats a number for an attribute, rounded to two decimals.
 func Num(v float64) string { return fmt.Sprint(math.Round(v*100) / 100) }
 
-// gateAt returns the place of a station's gate, across the rail on which events arrive, and its rotation in degrees.
+// gateAt returns the place of a station's gate, on the station's way in, and the gate's rotation in degrees.
 func gateAt(station probe.Station) (x, y, turn float64) {
 	b := boxes[string(station)]
 	switch {
@@ -355,7 +355,7 @@ func workerWay(i float64) string {
 		serverAxis, serverAxis)
 }
 
-// legendSigns are the tokens in the legend. The synthetic one is for records without a type, and keys in workqueues.
+// legendSigns are the tokens in the legend. The synthetic one is for Sync, Replaced, and records without a type.
 var legendSigns = []struct {
 	x                  float64
 	sign, class, means string

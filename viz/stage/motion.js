@@ -1,5 +1,5 @@
-// Motion paints a plan: a token travels, and rests between two hops. While time is stopped, dotted ways lead to each
-// token's next place. In a stream, the ways have stripes (streams.js).
+// Motion paints a plan: a token travels, and rests between two hops. While time is stopped, a dotted way leads
+// from each token to its next place. In a stream, the ways have stripes (streams.js).
 
 import { newSheet } from "../dom/canvas.js";
 import { isAnomaly } from "../log/fold.js";
@@ -14,7 +14,7 @@ import { near } from "./plan.js";
  * @typedef {import("./paint.js").Box} Box
  * @typedef {import("./paint.js").Painting} Painting
  * @typedef {import("./plan.js").Move} Move
- * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean, hop?: boolean }} Trail a taken way
+ * @typedef {Move & { t0: number, done: number, t1: number, single?: boolean, hop?: boolean }} Trail a way just taken
  * @typedef {Move & { done: number, of?: Move }} Next the way to a token's next place
  * @typedef {object} Own
  * @property {unknown} first the viewer's change on its way
@@ -32,7 +32,7 @@ import { near } from "./plan.js";
 const trailLasts = 380; // ms
 const hopLasts = 160; // ms of a hop drawn during a stream
 const half = 14; // units from a queue to the middle of a token that waits before it
-const stays = 250; // the minimum ms between two sentences about one change, except one of the viewer's
+const stays = 250; // the minimum ms between two sentences about one change, unless it is the viewer's
 const lingers = 1500; // ms that a sentence stays after its hop if no other follows
 
 export class Motion {
@@ -87,8 +87,8 @@ export class Motion {
     this.stale = true;
   }
 
-  // records draws some of the records that were folded at once: trails for anomalies and followed objects, and all hops
-  // of the viewer's changes. res is the state after the records.
+  // records takes records that were folded at once. It removes the resting tokens, and draws trails for anomalies and
+  // followed objects, and all hops of the viewer's changes. res is the state after the records; a stream counts by it.
   /** @param {probe.Record[]} list @param {number} now @param {Pick<State, "own" | "stream">} state
    *  @param {fold.Resource} [res] */
   records(list, now, { own, stream }, res) {
@@ -127,7 +127,7 @@ export class Motion {
   /** @param {number} now */
   flying(now) { return this.planner.moves.map((m) => ({ ...m, now: along(m.legs, this.done(m, now)) })); }
 
-  // named returns the known copies that wait in queues, at the places where the pipes draw them.
+  // named returns the queued copies to draw with their names, each at the place where a pipe draws it.
   named() {
     const waiting = [...this.planner.tokens.values()].filter((t) => t.queue);
     return waiting.length === 0 ? [] : heldIn(this.scene).flatMap((held) => {
@@ -272,7 +272,7 @@ export class Motion {
     const scale = this.canvas.width / view.w;
     ctx.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     if (stream) this.flow.draw(now, this.brush, this.still.matches);
-    for (const each of ways) each.paint(); // the texts below erase ways under them
+    for (const each of ways) each.paint(); // the next lines erase what ways draw over texts
     const meets = (/** @type {Box} */ place) => ways.some(({ box }) => meet(box, place));
     for (const [l, t, r, b] of ways.length > 0 && !stream ? this.scene.words(meets) : []) {
       if (meets([l, t, r, b])) ctx.clearRect(l - 1, t + 2, r - l + 2, b - t - 4);

@@ -32,7 +32,7 @@ export class Brush {
     /** @type {{ [name: string]: string }} */
     this.colours = {};
     /** @type {Written[]} */
-    this.labels = []; // the places of names in this frame, so that none covers another
+    this.labels = []; // the texts drawn in this frame, so that no name covers another text
   }
 
   restyle() {
@@ -148,7 +148,7 @@ export class Brush {
     } };
   }
 
-  // stand returns the paintings of a token at rest: its name is inside if free reports room, else beside it, else none.
+  // stand paints a token while time is stopped. If free reports no room inside, its name is beside it, or left out.
   /** @param {Token} token @param {Spot} at @param {Free} free */
   stand(token, [x, y], free) {
     const whole = this.pill(token, [x, y]);

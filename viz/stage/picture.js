@@ -1,5 +1,5 @@
-// The picture: the frame on screen as plain data, for tests and for the browser's console. It is read from the drawing,
-// not from the fold, so that a test finds a wrong drawing. Browser tests read each field by its name.
+// The picture: the frame on screen as plain data, for tests and for the browser's console. It is read from what is
+// drawn, not from the fold, so that a test finds a wrong drawing. Browser tests read each field by its name.
 
 import { $, part, parts } from "../dom/dom.js";
 import { objectKey } from "../log/fold.js";
@@ -95,7 +95,7 @@ function shelves(scene) {
   });
 }
 
-// drawn returns every painted token with its place in the window.
+// drawn returns the tokens that move, rest or wait in queues, each with its place in the window, in CSS pixels.
 /** @param {Stage} stage @returns {Drawn[]} */
 function drawn({ scene, planner, motion, player }) {
   const { view } = scene;

@@ -106,7 +106,7 @@ function nameOf(el, len, cap) {
   return `${name}: ${len} of ${cap}${len >= cap ? ", full" : ""}`;
 }
 
-// showPipe shows a queue's length and, if drawn, tokens, oldest at the exit. expected is the capacity before a record.
+// showPipe shows a queue's length and, if drawn, tokens, oldest at the exit. If queue is unknown, expected is its cap.
 /**
  * @param {Scene} scene @param {HTMLElement | undefined} el @param {fold.Queue | undefined} queue
  * @param {number} expected @param {boolean} [drawn]

@@ -30,7 +30,7 @@ export function nameOf({ texts: { WireOpened: said } }) {
   return name;
 }
 
-// own reports whether a watcher's client is the viewer's: kubectl, or a watcher opened on this page.
+// own reports whether a watcher's client is the viewer's: kubectl, or a watcher opened on a page.
 /** @param {fold.Subject} subject */
 export const own = (subject) => ours.test(nameOf(subject));
 const ours = /^(kubectl|page-)/;
@@ -64,7 +64,7 @@ export const feeds = (listener) => listener.replace(/-handler$/, "");
 /** @param {string} id */
 const numberOf = (id) => Number(id.replace(/\D/g, ""));
 
-// placesOf returns a resource's lanes by kind, how many have no room, and the watchers of the informer on stage.
+// placesOf returns a resource's lanes by kind, how many have no room, the crowd, and the informer with its watchers.
 /** @param {Scene} scene @param {fold.Resource} res @returns {Places} */
 export function placesOf(scene, res) {
   const { informer } = scene;
@@ -136,7 +136,7 @@ function forward(list, scene) {
   return list.map(([id, subject]) => [id, subject, cast.get(id) ?? others++]);
 }
 
-// queued returns each handler's workqueue, beside it. In a story, other clients' are above these, the fullest lowest.
+// queued returns the handlers' workqueues, each beside its handler. In a story, others are above, the fullest lowest.
 /** @param {Scene} scene @param {fold.Resource} res @param {string[]} handlers @returns {Entry[]} */
 function queued(scene, res, handlers) {
   const queues = Object.entries(res.subjects).filter(([, s]) => s.kind === "" && s.queues.workqueue)

@@ -184,7 +184,7 @@ export class Planner {
     return { moves, ends: making.ends, seq: ours.at(-1)?.seq ?? 0, length, ms, t0: 0, t1: 0 };
   }
 
-  // launch runs a plan from t0 to t1, when its tokens arrive. folded is the seq of the last folded record.
+  // launch runs a plan from t0 to t1, when its tokens arrive. folded is the seq of the last record to fold at t0.
   /** @param {Plan} plan @param {number} t0 @param {number} t1 @param {number} folded */
   launch(plan, t0, t1, folded) {
     this.air = Object.assign(plan, { t0, t1 });
@@ -219,7 +219,7 @@ export class Planner {
     for (const copy of [...this.tokens.keys()].slice(0, -kept)) this.drop(copy);
   }
 
-  // closed takes the copies of closed subjects off the stage.
+  // closed takes the copies of closed subjects and of ended streams off the stage.
   /** @param {probe.Record[]} list */
   closed(list) {
     for (const r of list) {
@@ -234,7 +234,7 @@ export class Planner {
     for (const r of list) this.land(this.plan([r]));
   }
 
-  // pass lets the tokens on stage move on at once, because their change is no longer shown hop by hop.
+  // pass moves the tokens on stage at once to their places after records that are not shown hop by hop.
   /** @param {probe.Record[]} list */
   pass(list) {
     const there = new Set([...this.tokens.values()].map((t) => t.change));
@@ -266,7 +266,7 @@ export class Planner {
     }));
   }
 
-  // ahead returns the ways of tokens (from) to their next places, as list's records describe, and deletes these tokens.
+  // ahead returns the ways of the tokens in from that list's records move, and deletes these tokens from the map.
   /** @param {probe.Record[]} list @param {fold.Resource | undefined} res @param {Map<string, Move>} from */
   ahead(list, res, from) {
     const ways = [];

@@ -1,4 +1,4 @@
-// The ring: the watchCache's event history. Two hands point to its start and its end; the events between are served.
+// The ring: the watchCache's event history. Two hands point to its start and its end; the events between can be served.
 
 import { mark, part, pool, put, say, svg } from "../dom/dom.js";
 import { laterRV } from "../log/fold.js";

@@ -18,7 +18,7 @@ import { brief, shortKey } from "./tokens.js";
  */
 
 // copy returns a copy's name: the change's version, its object and a branch, which is "" for the original, a subject,
-// "informer" for the informer on stage, or "more" for all watchers without a lane. A workqueue's key has no version.
+// "informer" for the informer on stage, or "more" for all watchers without a lane. work names a workqueue's key.
 /** @param {probe.Record} r @param {string} [branch] */
 const copy = (r, branch = "") => `${r.rv ?? ""}|${objectKey(r.key ?? "")}|${branch}`;
 /** @param {probe.Record} r */
@@ -144,7 +144,7 @@ export class Router {
     return this.scene.tall ? [x + 31, y + 6 - out] : [x - out, y];
   }
 
-  // begets reports whether to draw a write to another resource: only if its client has a lane.
+  // begets reports whether to draw a write to another resource: if namespaced, not in programs, and from a drawn lane.
   /** @param {string} agent @param {string} path */
   begets(agent, path) {
     const { lanes } = this.scene.places.watchers;

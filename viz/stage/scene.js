@@ -52,7 +52,7 @@ export class Scene {
     this.crowd = { n: 0, full: 0, closed: 0, waiting: 0, dots: [] }; // the crowd as drawn
     /** @type {Map<string, import("./crowd.js").Closed>} */
     this.closed = new Map(); // the recently evicted watchers
-    this.leaving = () => "0"; // the version that is on its way out of etcd
+    this.leaving = () => "0"; // the version of a moving token that has left etcd, or "0"
     /** @type {fold.Ring} */
     this.ring = { start: 0, end: 0, capacity: 0, oldest: "0", newest: "0", cells: [] };
     this.stale = false;
@@ -347,7 +347,7 @@ function showClient(scene, res) {
   scene.text("reflector.of", whose && `of ${squeeze(whose, 14)}`);
   showFIFO(scene, reflector);
   showShelf(scene, "indexer", res.shelves[shelfName("indexer", scene.informer)]);
-  // in a story, a reflector and its queue without an informer
+  // a story may run a reflector and its queue without an informer
   const alone = scene.story && reflector && !Object.values(res.subjects)
     .some((s) => s.kind === "listener" && hangsOn(scene, s));
   if (alone) scene.text("indexer.n", "none");
@@ -382,7 +382,7 @@ const etcdsSince = (all, seq) => Object.values(all).flatMap((res) => {
 });
 
 // revisionOf returns the newest revision of etcd in the log. A watch may deliver a change before its writer reports it,
-// so changes that have reached the watch, or are on their way there, count. So do changes that are not drawn.
+// so changes that have reached the watch, or are on their way there, count. So do changes of other resources.
 /** @param {fold.Resource} res @param {{ [name: string]: fold.Resource }} all @param {string} leaving */
 function revisionOf(res, all, leaving) {
   const { etcd, etcd3 } = res.stations;

@@ -55,7 +55,7 @@ export class SentenceBar {
       .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw shows the record of the caption or of another moving change or, after time to read, any other record.
+  // draw shows the caption's record or, after time to read or once another change moves, an anomaly or the newest one.
   /** @param {number} now */
   draw(now) {
     this.speak(now);

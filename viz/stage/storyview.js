@@ -429,7 +429,7 @@ function wordOf({ now: { intervals } }, now, open, how, other) {
   return replayed ? `${replayed} from ring` : open ? "watching" : "no watch";
 }
 
-// drawFlag writes a member's box: its name, the last event it was sent, and the version it has reached.
+// drawFlag writes a member's box: its name, its state or the type of the last event sent, and its version.
 /** @param {Element} el @param {Member} member */
 function drawFlag(el, { name, word, type, more }) {
   const [, title, knows, , shape, says] = el.children;

@@ -17,7 +17,7 @@ const once = /** @type {probe.PointName[]} */ (["TxnCommitted", "Etcd3IncomingSe
   "StoreUpdate", "IncomingSent", "IncomingReceived"]);
 const each = /** @type {probe.PointName[]} */ (["InputSent", "ResultSent", "FrameWritten", "FrameDecoded",
   "ReflectorReceived", "FIFOAdded", "IndexerUpdated", "AddReceived"]);
-// some is a record of any change: no version in etcd is higher, and for its args every route draws a way.
+// some stands for a record of any change: its version is above all of etcd's, and its args make every route draw a way.
 const some = { seq: 0, t: 0, key: "some/change", rv: "9".repeat(20), args: [Infinity, 1, 1] };
 
 export class Flow {

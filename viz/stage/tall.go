@@ -74,7 +74,7 @@ func shift(name string) (dx, dy float64) {
 	return corners[name][0] - boxes[name].X, corners[name][1] - boxes[name].Y
 }
 
-// TallStyle returns the style sheet that moves the wide stage's elements to their places on the tall stage.
+// TallStyle returns the style sheet of both stages: their ratios, what each hides, and the places on the tall one.
 func TallStyle() []byte {
 	var sheet bytes.Buffer
 	fmt.Fprintf(&sheet, ":root { --shape: %.4f; --tall: %.4f; }\n", float64(Width)/Height,

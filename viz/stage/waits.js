@@ -1,6 +1,6 @@
-// Waits marks the queues at which a goroutine waits. Goroutines on every event's path are always named (roleGlyph), and
-// three others only while blocked (postGlyph). While time is stopped, a station's padlock is closed if the point of the
-// record at the cursor is always reported under the lock.
+// Waits marks the queues at which a goroutine waits, and names blocked goroutines: four on every event's path, which
+// are named even while they run if all machinery is shown (roleGlyph), and three others (postGlyph). While time is
+// stopped, a padlock is closed if the point of the record at the cursor is always reported under the lock.
 
 import { label, mark, part, parts, put, say } from "../dom/dom.js";
 import { milliseconds } from "../lib/texts.js";

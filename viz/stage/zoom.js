@@ -8,7 +8,7 @@ import { $, put } from "../dom/dom.js";
  */
 
 const flight = 380; // ms from one view to another
-const handsOff = 4000; // for so many ms after the viewer has scrolled, the page does not scroll by itself
+const handsOff = 4000; // ms after the viewer's last scroll or key press during which the page follows no token
 const margin = 34; // units around a station
 /** @param {View} a @param {View} b */
 const same = (a, b) => a.x === b.x && a.y === b.y && a.w === b.w && a.h === b.h;
@@ -29,7 +29,7 @@ export class Zoom {
     this.began = 0;
     this.eye = 0; // the y of the camera while it follows a token
     this.framed = ""; // the lit stations
-    this.touched = -handsOff; // when the viewer last scrolled
+    this.touched = -handsOff; // when the viewer last scrolled or pressed a key
     this.scrolled = 0; // when the page last scrolled along
     this.own = ""; // the state of the viewer's own change
     this.rests = false; // set from that change's end until any input, or the next change
@@ -180,7 +180,7 @@ export class Zoom {
 
   settle() {
     const { scene, to } = this;
-    scene.stale = true; // redraws the texts beside the drawing
+    scene.stale = true; // the scene measures its texts again: cut and near hide some
     for (const [name, el] of scene.stations) el.classList.toggle("cut", this.cuts(/** @type {probe.Station} */ (name)));
     this.frame.classList.toggle("near", to.w < this.whole.w);
   }
