@@ -65,7 +65,7 @@ func (u *UI) Run(ctx context.Context) {
 // ServeHTTP answers one request, if [Guard] admits it.
 func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.ServeHTTP(w, r) }
 
-// rooms holds the scripts, styles, pictures and faces of all rooms, by room. It also embeds export's script, which no
+// rooms holds the scripts, styles, pictures and fonts of all rooms, by room. It also embeds export's script, which no
 // page of the program loads.
 //
 //go:embed */*.js */*.css */*.svg */*.woff2
@@ -81,7 +81,7 @@ var mediaTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// readAsset returns an embedded file by "ROOM/NAME".
+// readAsset returns a file by "ROOM/NAME": an embedded one, but none of export's, or the generated stage/tall.css.
 func readAsset(name string) ([]byte, error) {
 	switch {
 	case name == "stage/tall.css":
@@ -164,7 +164,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	next.ServeHTTP(w, r)
 }
 
-// knows reports whether a Host header is a name of this server.
+// knows reports whether a Host header is a name or an address of this server.
 func (g *guard) knows(host string) bool {
 	name := hostname(host)
 	if addr, err := netip.ParseAddr(name); err == nil {

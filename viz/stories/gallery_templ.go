@@ -136,7 +136,7 @@ func OpenKnobs(sandbox bool) templ.Component {
 	})
 }
 
-// Undo turns the last knob back. The button before it is shown while a client does not read and there is no traffic.
+// Undo turns the last knob back. #fill starts traffic; it is shown while there is none and a client does not read.
 func Undo() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -166,7 +166,7 @@ func Undo() templ.Component {
 	})
 }
 
-// Shelf is the gallery. Each story starts with its symptom; the technical name comes after it.
+// Shelf is the gallery: the stories, each with its symptom before its technical name, and then the labs.
 func Shelf(stories []scenario.Story, labs []lab.Lab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,5 +1,5 @@
-// Hands: with a hand at a part of the stage (stage.gripGlyph), a viewer turns the part's knob. The hand is visible only
-// while the list of knobs offers the knob. A click, letting a slider go, Enter, or Space turns the knob.
+// Hands are the handles on the stage (stage.gripGlyph) with which a viewer turns knobs. A hand is hidden if the list of
+// knobs does not offer its knob. A click, the release of a slider, Enter, or Space turns the knob.
 
 import { mark, part, parts, put, say, when } from "../dom/dom.js";
 

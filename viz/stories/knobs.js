@@ -1,5 +1,5 @@
 // Knobs change the running pipeline. Each sends one POST, and its effect appears in the log like everything else. Any
-// control on the page with data-knob turns a knob, and so does a hand on the stage (hands.js).
+// button on the page with data-knob turns a knob, and so do the panel's lists and the hands on the stage (hands.js).
 
 import { ask } from "../lib/api.js";
 import { $, parts, say, when } from "../dom/dom.js";

@@ -37,7 +37,7 @@ func including[T cmp.Ordered](all []T, now T) []T {
 }
 
 // KnobsPanel shows all knobs and their states. A control with data-knob turns a knob, to data-value or to its own value
-// (knobs.js), wherever it is on the page.
+// (knobs.js). A button does so wherever it is on the page.
 func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -641,7 +641,7 @@ func KnobsPanel(k sandbox.KnobState, watchers []sandbox.WatcherInfo) templ.Compo
 	})
 }
 
-// wants returns a watcher's options, and the error if it is not open.
+// wants returns a watcher's user agent and options, and the error if it is not open.
 func wants(w sandbox.WatcherInfo) string {
 	words := []string{w.UserAgent, w.Options.LabelSelector, w.Options.FieldSelector, w.Options.ResourceVersion, w.Error}
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ", ")
@@ -811,7 +811,7 @@ func podsRing(rings []sandbox.RingInfo) sandbox.RingInfo {
 	return sandbox.RingInfo{}
 }
 
-// at returns, as text, the index of the highest value in all, which is sorted, that is at most now.
+// at returns, as text, the index of the highest value in all that is at most now. all is sorted.
 func at[T cmp.Ordered](all []T, now T) string {
 	i, found := slices.BinarySearch(all, now)
 	if !found {
@@ -827,7 +827,7 @@ func delayText(delay time.Duration) string {
 	return delay.String()
 }
 
-// freeName returns the first name that no handler has.
+// freeName returns the first of handler-1, handler-2 and so on that is no handler's name.
 func freeName(handlers []sandbox.HandlerInfo) string {
 	for n := 1; ; n++ {
 		name := fmt.Sprint("handler-", n)

@@ -16,7 +16,7 @@ import (
 	"listwatch/internal/play/lab"
 )
 
-// labShelf lists the labs below the stories, each with the broken part and the command that begins it.
+// labShelf lists the labs below the stories, each with its chapter, kind, stars and time, and the command to begin it.
 func labShelf(labs []lab.Lab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -160,7 +160,7 @@ func labShelf(labs []lab.Lab) templ.Component {
 	})
 }
 
-// LabLine names the lab in whose working copy the program runs, its goal, and the state of its promise (panel.js).
+// LabLine names the lab in whose working copy the program runs, its goal, the promise's state, and how to check it.
 func LabLine(l lab.Lab, r *rules.Report) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -251,7 +251,7 @@ func LabLine(l lab.Lab, r *rules.Report) templ.Component {
 	})
 }
 
-// prose renders text with code between backticks.
+// prose renders text, and as code what is between backticks.
 func prose(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

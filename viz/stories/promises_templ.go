@@ -347,7 +347,7 @@ func PromisesNow(r *rules.Report, l *lab.Lab) templ.Component {
 	})
 }
 
-// PromisesPanel shows the state of the ten promises, and the records that broke one.
+// PromisesPanel shows the state of the ten promises, each with the last three records that broke it.
 func PromisesPanel(r *rules.Report) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

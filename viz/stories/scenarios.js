@@ -67,7 +67,7 @@ export class Scenarios {
     this.dialog.close();
     below(panel);
     panel.replaceChildren(...elementOf(story.panel).children);
-    const link = part(this.dialog, `[data-story="${story.id}"] a`); // links to the book's place
+    const link = part(this.dialog, `[data-story="${story.id}"] a`); // the gallery's link to the chapter
     put($("#story-chapter"), "href", link.getAttribute("href"));
     const about = { story: story.id, beats: story.beats.length, unfolds: story.unfolds };
     for (const [name, value] of Object.entries(about)) put(document.body, `data-${name}`, value || null);

@@ -95,7 +95,7 @@ type Promises struct {
 	Lab     *lab.Lab // the lab in whose working copy the program runs, or nil
 }
 
-// Mount adds the room's routes.
+// Mount adds the routes of the promises.
 func (p Promises) Mount(router chi.Router) {
 	if p.Monitor == nil {
 		return
@@ -118,7 +118,7 @@ func (p Promises) report(r *http.Request) (any, error) {
 	return p.Monitor.Report(), nil
 }
 
-// panel answers with the panel of the promises, and in a lab's working copy with the state of the lab's promise.
+// panel answers with what the page renews about promises, after a check of the records that are not checked yet.
 func (p Promises) panel(r *http.Request) (any, error) {
 	p.Monitor.Look(r.Context())
 	return PromisesNow(p.Report(), p.Lab), nil
@@ -131,7 +131,7 @@ type Gallery struct {
 	Play func(ctx context.Context, id string) (scenario.Seen, error)
 }
 
-// Mount adds the room's routes.
+// Mount adds the routes of the stories; the one that plays a story only if Play is set.
 func (g Gallery) Mount(router chi.Router) {
 	router.Handle("GET /viz/scenarios", reply.With(g.all))
 	router.Handle("GET /viz/scenario/{id}", reply.With(g.tell))
@@ -140,7 +140,7 @@ func (g Gallery) Mount(router chi.Router) {
 	}
 }
 
-// storyTold is a story in the answer of /viz/scenarios.
+// storyTold is a story in a response.
 type storyTold struct {
 	scenario.Story
 	Take string `json:"take"` // the name of the embedded recording
@@ -196,7 +196,7 @@ type Sandbox interface {
 // Knobs serves the knobs of the running pipeline. It has no routes without a Sandbox.
 type Knobs struct{ Sandbox Sandbox }
 
-// Mount adds the room's routes.
+// Mount adds the routes of the knobs and of the added watchers.
 func (k Knobs) Mount(router chi.Router) {
 	if k.Sandbox == nil {
 		return

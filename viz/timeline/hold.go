@@ -25,7 +25,7 @@ type Hold struct {
 	Log   *probe.Log
 }
 
-// Mount adds the room's routes.
+// Mount adds the routes of the gates and the clock.
 func (h Hold) Mount(router chi.Router) {
 	if h.World == nil {
 		return
@@ -75,7 +75,7 @@ type holdCommand struct {
 
 // stepped is the response to a step or a walk.
 type stepped struct {
-	Passed int    `json:"passed"`         // the number of goroutines that passed a point
+	Passed int    `json:"passed"`         // the number of goroutines that passed a point; 0 for a walk
 	Says   string `json:"says,omitempty"` // Passed in words, or how a walk ended; "" if it ended at a point
 	hold.Status
 }
@@ -149,7 +149,7 @@ type clockCommand struct {
 	Advance string   `json:"advance"` // a duration, "1s", "250ms", or "next": to the next timer
 }
 
-// moveClock sets or moves the pipeline's clock, and returns the new state. The error is 400, or 409 without any timer.
+// moveClock sets or moves the pipeline's clock, and returns the state. The error is 400, or 409 if "next" has no timer.
 func (h Hold) moveClock(_ *http.Request, command *clockCommand) (_ any, err error) {
 	next, d := command.Advance == "next", time.Duration(0)
 	if command.Advance == "" && command.Speed == nil && command.Paused == nil {

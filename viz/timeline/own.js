@@ -19,7 +19,7 @@ import { hangsOn, programs } from "../stage/places.js";
  * @property {number} ms from the request to its newest record
  * @property {Map<probe.Station, number>} came the time at which it reached each station
  * @property {number} left the number of handlers that have yet to return
- * @property {boolean} handed whether all handlers have it
+ * @property {boolean} handed whether the informer has passed it to all its listeners
  * @property {number} began the time at which it began to travel, by the stage's clock; 0 if it has not
  * @property {number} went the time of its last move, by the stage's clock
  * @typedef {object} Who the rules that decide who made a change
@@ -148,8 +148,8 @@ export function yours(places, station, subject) {
     || Boolean(listener && hangsOn(places, listener));
 }
 
-// wayOf returns the ms from each station to the next on a change's way, in path order. The last time includes the work
-// there. The two sides of a hand-over may report in either order; a time counts as no later than the next station's.
+// wayOf returns each station on a change's way, in path order, with the ms from the one before; the last time includes
+// the work there. The two sides of a hand-over may report in either order; a time is at most the next station's.
 /** @param {Change} own @param {probe.Station[]} order */
 export function wayOf({ came, t, ms }, order) {
   const way = [...came].sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));

@@ -41,7 +41,7 @@ type Pictures interface {
 	Bounds(ctx context.Context) (oldest, last uint64, t int64, err error)
 }
 
-// Mount adds the room's routes.
+// Mount adds the routes of the log and of the embedded recordings.
 func (p Past) Mount(router chi.Router) {
 	router.Handle("GET /viz/snapshot", reply.With(p.snapshot))
 	router.Handle("GET /viz/keyframe", reply.With(p.keyframe))

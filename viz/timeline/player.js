@@ -1,5 +1,5 @@
-// The player moves the cursor. The picture is always the fold of the records up to the cursor, plus a moving token for
-// the next record. One change travels at a time, hop by hop. An arrival (sent, appended, stored) is folded when it
+// The player moves the cursor. The picture is always the fold of the records up to the cursor, plus moving tokens for
+// the next records. One change travels at a time, hop by hop. An arrival (sent, appended, stored) is folded when it
 // lands, a departure (received, popped) before it travels. Due records are those that have arrived; in a replay, those
 // up to its log time; in a story, those up to its goal. In a stream the cursor shows ten pictures a second.
 
@@ -120,7 +120,7 @@ export class Player {
 
   awaitRest() { this.await(this.tape.between(this.cursor + 1, this.head + 1)); }
 
-  // reached notes the newest record. Only 90 % of a full log counts, because the oldest picture is after its beginning.
+  // reached notes the newest record. It excludes the oldest 10 % of a full log: the first picture may be later.
   /** @param {{ seq: number, t: number }} newest */
   reached({ seq, t }) {
     if (seq > this.head) [this.head, this.headT] = [seq, t];
