@@ -91,7 +91,7 @@ export function showCrowd(scene, res) {
   });
   put(el, "visibility", visible ? "visible" : "hidden");
   for (const name of looks) put(part(el, `.${name}`), "d", visible ? paths[name] : "");
-  const pulse = part(el, ".pulse"); // lit once for each change
+  const pulse = part(el, ".pulse"); // flashes once for each change
   put(pulse, "d", visible ? paths.pulse : "");
   mark(pulse, "picked", nodes);
   if (visible && pulse.dataset.rv !== last?.rv) pulse.animate([{ opacity: 1 }, { opacity: 0.35 }], { duration: 700 });

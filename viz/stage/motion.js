@@ -30,7 +30,7 @@ import { near } from "./plan.js";
  */
 
 const trailLasts = 380; // ms
-const hopLasts = 160; // ms of a hop drawn during a stream
+const hopLasts = 160; // ms of a hop that records draws
 const half = 14; // units from a queue to the middle of a token that waits before it
 const stays = 250; // the minimum ms between two sentences about one change, unless it is the viewer's
 const lingers = 1500; // ms that a sentence stays after its hop if no other follows
@@ -50,7 +50,7 @@ export class Motion {
     this.flow = new Flow(planner);
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     /** @type {Trail[]} */
-    this.trails = []; // the ways of plans that landed moments ago, and of single tokens in a stream
+    this.trails = []; // the ways of plans that landed moments ago, and those that records draws
     /** @type {Next[]} */
     this.nexts = []; // the dotted ways
     /** @type {Said | null} */

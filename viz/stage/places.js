@@ -106,7 +106,7 @@ function placed(scene, station, list, { height, room: most }, high = 0) {
   return { lanes, hidden: Math.max(0, rows - room) };
 }
 
-// inOrder gives lanes a fixed order: the informer on stage (in a story, the client named informer), the viewer's own
+// inOrder sorts watchers for lanes: the informer on stage (in a story, the client named informer), the viewer's own
 // clients, then the others, each kind by name, page-2 before page-10. A closed lane comes after its client's new one.
 /** @param {Entry[]} list @param {Scene} scene */
 function inOrder(list, scene) {

@@ -1,4 +1,4 @@
-// The scene draws the folded state, and redraws it after each change. motion.js draws the tokens that move in between.
+// The scene draws the folded state, at most once in a frame. motion.js draws the tokens that move in between.
 
 import { $, mark, part, parts, put, say, when } from "../dom/dom.js";
 import { counted, cut, squeeze } from "../lib/texts.js";

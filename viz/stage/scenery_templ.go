@@ -365,7 +365,7 @@ func Scenery() templ.Component {
 	})
 }
 
-// guestGlyph draws the box of a client other than yours: its name, and the last version sent to it.
+// guestGlyph draws a client's box, with its name and the last version sent to it. Your client's is hidden.
 func guestGlyph(b box) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -60,7 +60,7 @@ class Heard {
     /** @type {Map<string, string>} */
     this.stalled = new Map(); // by client: "stall", "cut", or "" if neither
     /** @type {Map<string, string[]>} */
-    this.popped = new Map(); // the popped versions, by queue
+    this.popped = new Map(); // by informer: the versions popped from its queue
     /** @type {Map<string, string>} */
     this.calls = new Map(); // the newest call, by handler
     /** @type {Map<string, string>} */
@@ -76,7 +76,7 @@ class Heard {
     /** @type {Map<string, string>} */
     this.dropped = new Map(); // by pod: the listener whose handler was called for the pod's deletion
     /** @type {Set<string>} */
-    this.gone = new Set(); // the selectors of watches refused with 410
+    this.gone = new Set(); // the field selectors of watches refused with 410
     this.ended = false; // whether a server has ended
     this.syncs = 0; // the number of resyncs
     /** @type {Map<string, string[]>} */

@@ -19,7 +19,7 @@ const story = { prefix: "" }; // the common prefix of the names of the story's p
 /** @param {string} prefix */
 export const callOwn = (prefix) => (story.prefix = prefix);
 
-// shortKey returns a key without the default namespace and without the story's prefix.
+// shortKey returns a key's namespace, if not default, and its name, without the story's prefix.
 /** @param {string} key */
 export function shortKey(key) {
   const name = objectKey(key).replace(/^default\//, "");

@@ -96,7 +96,7 @@ func ClockButton(world bool) templ.Component {
 	})
 }
 
-// panel lists the held goroutines, each with its station and time. Its buttons have their commands as JSON (hold.js).
+// panel has buttons for hops, the clock and the gates, with their commands as JSON (hold.js), and the held goroutines.
 func (h Hold) panel(s hold.Status) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

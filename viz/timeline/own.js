@@ -68,7 +68,7 @@ export class Own {
     return Boolean(first) && (change === first?.change || seq === first?.seq);
   }
 
-  // its reports whether a record belongs to one of the viewer's changes.
+  // its reports whether a record belongs to a queued change or to the last one, outside the lanes of other clients.
   /** @param {probe.Record} r */
   its(r) {
     const is = (/** @type {Change | null} */ each) => each?.change === changeOf(r) && this.who?.yours(r);

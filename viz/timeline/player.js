@@ -120,7 +120,7 @@ export class Player {
 
   awaitRest() { this.await(this.tape.between(this.cursor + 1, this.head + 1)); }
 
-  // reached notes the newest record. It excludes the oldest 10 % of a full log: the first picture may be later.
+  // reached notes the newest record. It keeps oldest in the newest 90 % of a full log, which surely have pictures.
   /** @param {{ seq: number, t: number }} newest */
   reached({ seq, t }) {
     if (seq > this.head) [this.head, this.headT] = [seq, t];
