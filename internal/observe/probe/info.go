@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Point names the one line of the program that reports a moment.
+// Point is a kind of moment: a row of points.go, which one line of the program reports ([Unknown]: none).
 type Point uint16
 
 // Station is a place on the path of an event. Its values are the page's data-station attributes.

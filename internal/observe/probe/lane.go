@@ -129,7 +129,7 @@ func (ln *lane) wakeLocked() {
 	}
 }
 
-// wantsLocked reports whether a lane should be loud.
+// wantsLocked reports whether a lane should be loud by the rules of [Log.LimitLoud].
 func (a *lanes) wantsLocked(ln *lane) bool {
 	open := a.open[ln.probe.resource]
 	return ln.own || slices.Contains(open[:min(len(open), a.limit)], ln) || slices.Contains(a.looked, ln) ||

@@ -246,7 +246,7 @@ func TestBetweenYieldsWhatTheLogHolds(t *testing.T) {
 	}
 	for r := range log.Between(12, 20) {
 		p.At(RingAppend, "default/a", r.RV)
-		break // a reader may stop early
+		break // a reader may report, and stop early
 	}
 }
 

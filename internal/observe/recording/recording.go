@@ -123,7 +123,7 @@ func Write(ctx context.Context, log *probe.Log, switches map[string]string, out 
 	return cmp.Or(err, zipped.Close()) // only the first error: after a failed write, Close fails too
 }
 
-// drain writes all records after seq that the log holds, and returns the number of the last one written.
+// drain writes the log's records after seq, up to a gap, and returns the number of the last one written.
 func drain(log *probe.Log, seq uint64, out io.Writer) (uint64, error) {
 	for r := range log.Between(seq, log.Last()) {
 		if r.Seq != seq+1 {

@@ -1,6 +1,6 @@
-// Package takes holds short recordings of the whole pipeline. Chapters show them beside their text, stories play them,
-// and screenshots show them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no
-// socket. Two runs differ only in the order of goroutines that are ready at the same time.
+// Package takes holds short recordings of the whole pipeline. Chapters and screenshots show them, stories play them,
+// and labs ask about them. `make recordings` makes them: it runs the pipeline in a bubble with fake time and no socket.
+// Two runs differ only in the order of goroutines that are ready at the same time.
 //
 // Everything here is immutable; takes.sum summarizes what each take shows.
 package takes
@@ -101,7 +101,7 @@ func (t Take) File() []byte {
 }
 
 // Load reads the take and returns the picture before its first record, and its records. The caller owns both. An error
-// means that another version of the program wrote the file; a test checks that no take has one.
+// means that another version of the program wrote the file; a test loads every take.
 func (t Take) Load() (*fold.State, []probe.Record, error) {
 	rec, err := recording.Read(context.Background(), bytes.NewReader(t.File()))
 	if err != nil {

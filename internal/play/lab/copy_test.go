@@ -30,7 +30,7 @@ func write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
-// TestStartTouchesNothingThatItDidNotMake starts a lab at taken places, and compares every byte there afterwards.
+// TestStartTouchesNothingThatItDidNotMake starts a lab where files are in the way: Start must fail and change no byte.
 func TestStartTouchesNothingThatItDidNotMake(t *testing.T) {
 	for name, each := range map[string]struct{ dir, want string }{
 		"a file":                     {"thesis.txt", "not a directory"},

@@ -78,7 +78,7 @@ func (x *exchange) pass(response *http.Response) error {
 	return nil
 }
 
-// unreachable answers 502, because the server cannot be reached.
+// unreachable answers 502 if there is no response. If that is because the client left, finish replaces the reason.
 func (x *exchange) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	x.why = "the server cannot be reached"
 	x.answered(http.StatusBadGateway, nil)

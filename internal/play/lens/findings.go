@@ -36,7 +36,7 @@ type request struct {
 	ended     time.Time // zero: the request is open
 
 	// Only for a watch.
-	streams  bool          // the response has begun
+	streams  bool          // the response has begun, with status 200 or 101
 	gone     bool          // the watch got 410
 	stuckFor time.Duration // time for which the connection was full; 0: never
 	// The time at which the exchange began to write a piece to the client, in Unix nanoseconds; 0: it is not writing.
@@ -137,8 +137,8 @@ func (l *Lens) end(r *request, cause, version string, bytes int64) {
 	}
 }
 
-// older reports whether version a is before b; "" is before every number. It returns false if another text is not a
-// number. Since Kubernetes 1.35, clients may compare versions of one resource.
+// older reports whether version a is before b; "" is before every number. It returns false for texts that are no
+// numbers. Since Kubernetes 1.35, clients may compare versions of one resource.
 func older(a, b string) bool {
 	m, errA := strconv.ParseUint(a, 10, 64)
 	n, errB := strconv.ParseUint(b, 10, 64)

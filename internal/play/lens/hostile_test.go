@@ -62,7 +62,7 @@ func TestWhatIsForwardedCannotRunUnderOurOrigin(t *testing.T) {
 	}
 }
 
-// TestWhatTheLensKeepsIsShort sends very long texts wherever the lens saves a text. It may keep 4 MB of all together.
+// TestWhatTheLensKeepsIsShort sends very long texts wherever the lens saves a text. The lens may keep 4 MB of them.
 func TestWhatTheLensKeepsIsShort(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	b := newBench(t, false, func(w http.ResponseWriter, r *http.Request) {

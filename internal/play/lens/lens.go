@@ -84,7 +84,7 @@ func (l *Lens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// Run checks the open requests and the trails once a second until ctx is done. Call it once.
+// Run checks open requests and trails every second until ctx is done, then closes idle connections. Call it once.
 func (l *Lens) Run(ctx context.Context) {
 	defer l.transport.CloseIdleConnections()
 	routine.Every(ctx, l.config.Clock, period, l.tick)
@@ -108,13 +108,13 @@ func guardBrowsers(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 }
 
-// Report is a summary of the lens's findings.
+// Report describes a lens: its server, the numbers of its requests and of the clients in its trails, and its findings.
 type Report struct {
 	Server   string    `json:"server"`
 	Writes   bool      `json:"writes"`
 	Requests uint64    `json:"requests"`
 	Clients  int       `json:"clients"`
-	Findings []Finding `json:"findings"` // sorted, newest first
+	Findings []Finding `json:"findings"` // sorted by First, the newest first
 }
 
 // Report returns the findings so far. The caller owns the result.
