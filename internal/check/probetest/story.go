@@ -26,7 +26,7 @@ func Story(t testing.TB, log *probe.Log) {
 	}
 }
 
-// Records returns all records of log, or only those of the given points.
+// Records returns all records that log still holds, or only those of the given points.
 func Records(log *probe.Log, points ...probe.Point) []probe.Record {
 	records, _ := log.Since(nil, log.Oldest()-1, log.Size())
 	return slices.DeleteFunc(records, func(r probe.Record) bool {

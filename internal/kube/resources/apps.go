@@ -114,7 +114,7 @@ func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	setDefault(&retention.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
 }
 
-// PrepareForUpdate keeps the status. A change of a deployment's annotations also makes a new generation, because the
+// PrepareForUpdate keeps the old status. A change of a deployment's annotations also raises the generation, because the
 // controller copies annotations into replica sets.
 func (s WorkloadStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	s.SpecStrategy.PrepareForUpdate(obj, old)

@@ -52,7 +52,7 @@ func (NamespaceStrategy) MarkAsDeleting(obj runtime.Object) {
 	obj.(*corev1.Namespace).Status.Phase = corev1.NamespaceTerminating
 }
 
-// PrepareForUpdate keeps the status and the spec's finalizers, which have endpoints of their own.
+// PrepareForUpdate keeps the old status and the spec's old finalizers, which have endpoints of their own.
 func (NamespaceStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
 	namespace.Status, namespace.Spec = oldNamespace.Status, oldNamespace.Spec
@@ -61,7 +61,7 @@ func (NamespaceStrategy) PrepareForUpdate(obj, old runtime.Object) {
 // NamespaceStatusStrategy is for the status of namespaces.
 type NamespaceStatusStrategy struct{ NamespaceStrategy }
 
-// PrepareForUpdate keeps everything but the status and the metadata.
+// PrepareForUpdate keeps the old spec.
 func (NamespaceStatusStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	obj.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
 }
@@ -83,7 +83,7 @@ func (NamespaceStatusStrategy) ValidateUpdate(obj, _ runtime.Object) field.Error
 // NamespaceFinalizeStrategy is for the controllers that remove a namespace's content.
 type NamespaceFinalizeStrategy struct{ NamespaceStrategy }
 
-// PrepareForUpdate keeps everything but the finalizers.
+// PrepareForUpdate changes only the spec's finalizers.
 func (NamespaceFinalizeStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	namespace, oldNamespace := obj.(*corev1.Namespace), old.(*corev1.Namespace)
 	finalizers := namespace.Spec.Finalizers
@@ -101,7 +101,7 @@ var NodeAttrs = attrs(func(node *corev1.Node) fields.Fields {
 // Differs: upstream checks taints and addresses, and keeps a provider ID and a pod CIDR.
 type NodeStrategy struct{ freely }
 
-// PrepareForUpdate keeps the status.
+// PrepareForUpdate keeps the old status.
 func (NodeStrategy) PrepareForUpdate(obj, old runtime.Object) {
 	obj.(*corev1.Node).Status = old.(*corev1.Node).Status
 }

@@ -159,10 +159,10 @@ func EventAttrs(obj runtime.Object) (labels.Set, fields.Fields, error) {
 	return event.Labels, attrs, nil
 }
 
-// EventFields are the selectable fields of events in core/v1.
+// EventFields are the names of events' selectable fields in core/v1, in any order.
 var EventFields = eventFields("regarding.", "reportingController")
 
-// EventV1Fields are the selectable fields of events in events.k8s.io/v1.
+// EventV1Fields are the names of events' selectable fields in events.k8s.io/v1, in any order.
 var EventV1Fields = eventFields("involvedObject.", "reportingComponent", "source")
 
 // eventFields returns the names of an event's selectable fields that are not in others and do not begin with prefix.
@@ -176,7 +176,7 @@ func eventFields(prefix string, others ...string) (names []string) {
 	return names
 }
 
-// EventStrategy is for events of either group.
+// EventStrategy is for events of core/v1 and of events.k8s.io/v1.
 type EventStrategy struct{ freely }
 
 // AllowCreateOnUpdate returns true, so that a reporter may count an event again without checking that it still exists.

@@ -43,7 +43,7 @@ var podField = map[string]func(*podFields) string{
 	"status.nominatedNodeName": func(p *podFields) string { return p.Status.NominatedNodeName },
 }
 
-// PodFields are the selectable fields of pods.
+// PodFields are the names of pods' selectable fields, in any order.
 var PodFields = slices.Collect(maps.Keys(podField))
 
 func (p *podFields) Has(field string) bool { return podField[field] != nil }
@@ -58,7 +58,7 @@ func (p *podFields) Get(field string) string {
 // PodStrategy is for writes by users, which change the spec but not the status. The status belongs to the kubelet.
 type PodStrategy struct{ SpecStrategy }
 
-// Default sets missing fields.
+// Default sets missing fields of the pod, its containers and its volumes.
 func (PodStrategy) Default(obj runtime.Object) { defaultPod(obj.(*corev1.Pod)) }
 
 // PrepareForCreate sets a new pod's generation and its first status.

@@ -51,7 +51,7 @@ type KeptStrategy struct{ freely }
 // PrepareForCreate clears the status.
 func (KeptStrategy) PrepareForCreate(obj runtime.Object) { setPart(obj, nil, "Status") }
 
-// PrepareForUpdate keeps the status.
+// PrepareForUpdate keeps the old status.
 func (KeptStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(obj, old, "Status") }
 
 // SpecStrategy is a [KeptStrategy] that counts changes of the spec in the generation.
@@ -89,7 +89,7 @@ func (BudgetStrategy) AllowUnconditionalUpdate() bool { return false }
 // KeptStatusStrategy is for the status of all kinds but namespaces and pods, which have status strategies of their own.
 type KeptStatusStrategy struct{ KeptStrategy }
 
-// PrepareForUpdate keeps the spec.
+// PrepareForUpdate keeps the old spec.
 func (KeptStatusStrategy) PrepareForUpdate(obj, old runtime.Object) { setPart(obj, old, "Spec") }
 
 // part returns a field of an object by the field's name in Go; nil: there is no such field.

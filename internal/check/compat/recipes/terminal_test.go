@@ -165,7 +165,7 @@ func (x *terminal) addressed(command string) string {
 	return command
 }
 
-// said returns the output that a command has written to a file.
+// said returns the lines that a command has written to a file so far, as documents have them.
 func (x *terminal) said(file string) []string {
 	text := require.Value(os.ReadFile(file))(x.t)
 	return x.written(string(text))

@@ -189,7 +189,7 @@ func readToTheEnd(w watch.Interface) []string {
 	return st.sofar()
 }
 
-// keysOf returns every key of up to n segments, and some keys without a leading slash.
+// keysOf returns every key of up to n of the segments below, and some keys without a leading slash.
 func keysOf(n int) []string {
 	segments := []string{"", ".", "..", "registry", "pods", "podsmore", "a"}
 	keys := []string{""}

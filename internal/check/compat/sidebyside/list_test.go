@@ -90,7 +90,7 @@ func describePage(list *corev1.PodList, key string) string {
 }
 
 // describeToken returns the position at which a token continues. The tokens' bytes may differ: for object a in a
-// namespace, upstream's cache writes "/a", and both stores write "a". Either cache reads both.
+// namespace, upstream's cache writes "/a"; our cache and both stores write "a". Either cache reads both.
 func describeToken(token, key string) string {
 	from, rv, err := realstorage.DecodeContinue(token, key+"/")
 	if err != nil {

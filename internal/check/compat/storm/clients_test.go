@@ -42,13 +42,13 @@ func configMaps(base, namespace string, within time.Duration) typed.ConfigMapInt
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespace)
 }
 
-// counted returns a ConfigMap with counter n.
+// counted returns a ConfigMap with the counter n, as an annotation, for a write at version rv ("": any).
 func counted(name string, n int, rv string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: rv,
 		Annotations: map[string]string{"n": strconv.Itoa(n)}}}
 }
 
-// objectOf reads the counter from a ConfigMap or its metadata. A missing counter is 0, which the judge rejects.
+// objectOf returns the name, counter and version of a ConfigMap or its metadata. A missing counter is 0.
 func objectOf(m metav1.Object) object {
 	n, _ := strconv.Atoi(m.GetAnnotations()["n"])
 	return object{m.GetName(), n, parse(m.GetResourceVersion())}
