@@ -1,6 +1,6 @@
 // Package apiserver extends the handlers of chapter 08 with whatever else kubectl needs: discovery, OpenAPI, patches,
-// server-side apply, managed fields, evictions, metrics and health. The registry owns all objects. The sessions of
-// internal/check/compat/kubectl show how a change affects kubectl.
+// server-side apply, managed fields, evictions, scales, logs, access reviews, metrics and health. It changes objects
+// only through the registry. The sessions of internal/check/compat/kubectl show how a change affects kubectl.
 //
 // Upstream: k8s.io/apiserver/pkg/server
 package apiserver
@@ -24,7 +24,7 @@ import (
 	handlers "listwatch/chapters/08-handlers"
 )
 
-// Config describes an API server. [New] adds the meter and the field managers to the handlers' Config.
+// Config describes an API server. [New] sets Meter and Fields, and adds storages to a copy of Storage.
 type Config struct {
 	handlers.Config
 
@@ -41,8 +41,8 @@ func Handler(etcdReady func() error) func(handlers.Config, *prometheus.Registry,
 }
 
 // New returns the handler of a whole API server. It starts no goroutine, and a request's goroutines end with the
-// request. To the routes of [handlers.Server] it adds patches, more subresources, reviews of rights, discovery with the
-// OpenAPI documents, health and metrics.
+// request. To the routes of [handlers.Server] it adds patches, more subresources, older bindings, access reviews,
+// discovery, OpenAPI documents, the version, health and metrics.
 //
 // Upstream: k8s.io/apiserver/pkg/server/config.go: DefaultBuildHandlerChain
 func New(config Config) *handlers.Server {
@@ -97,7 +97,7 @@ type check struct {
 	ask  func() error // nil: not checked
 }
 
-// health serves one health endpoint. With ?verbose, or if a check fails, it lists the checks.
+// health serves one health endpoint: 500 if a check fails, otherwise 200. Failures and ?verbose list the checks.
 type health struct {
 	name   string
 	checks []check
@@ -192,7 +192,7 @@ func newMetrics(clk clock.PassiveClock, registry *prometheus.Registry) *metrics 
 			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}),
 	}
 	for _, kind := range []string{"readOnly", "mutating"} {
-		m.inflight.WithLabelValues(kind) // present from the start
+		m.inflight.WithLabelValues(kind) // creates the series, with value 0
 	}
 	return m
 }
@@ -212,7 +212,7 @@ func scopeOf(s *handlers.Scope, r *http.Request, verb string) string {
 	}
 }
 
-// Begin counts a request as in flight, until end is called with the response's code and its size in bytes.
+// Begin counts a request as in flight. end, called with the response's code and size in bytes, records the request.
 func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end func(code int, size int64)) {
 	labels := []string{upstreamVerbs[verb], "", "", "", "", "", "apiserver"}
 	if s != nil {
@@ -220,7 +220,7 @@ func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end fu
 		labels = []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource,
 			scopeOf(s, r, verb), "apiserver"}
 	}
-	dryRun, kind := "", "mutating" // kind selects one of upstream's two limits
+	dryRun, kind := "", "mutating" // kind is a label; upstream limits each kind separately
 	if r.URL.Query().Get("dryRun") == metav1.DryRunAll {
 		dryRun = metav1.DryRunAll
 	}
@@ -250,8 +250,8 @@ var upstreamVerbs = map[string]string{
 	"delete": "DELETE", "deletecollection": "DELETECOLLECTION", "connect": "CONNECT",
 }
 
-// watchMetrics counts the frames of one watch. It holds the watch's series, because a look-up by labels for each event
-// would be slow.
+// watchMetrics measures the frames and the initial state of one watch. It holds the watch's series, because a look-up
+// by labels for each event would be slow.
 type watchMetrics struct {
 	events   prometheus.Counter
 	sizes    prometheus.Observer

@@ -63,8 +63,8 @@ var otherWords = map[string]struct{ short, categories []string }{
 
 var inAll = []string{"all"}
 
-// discovery lists the server's resources in two forms: aggregated, as two documents, and for older clients as one
-// document for each group version.
+// discovery lists the server's resources in two forms: aggregated, as two documents, and for older clients as lists of
+// groups and one document for each group version.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go
 type discovery struct {
@@ -248,7 +248,7 @@ type document map[string]*form
 type form struct {
 	contentType string
 	zipped      []byte
-	hash        string // part of a v3 document's URL, so that the response for a URL never changes
+	hash        string // the Etag, and in a v3 document's URL, whose response therefore never changes
 }
 
 // loadOpenAPI reads the documents, once for all servers of the process.

@@ -34,8 +34,8 @@ import (
 // The library structured-merge-diff implements the rules; this file supplies the types.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
-// Differs: the time of an entry is wall time, because the library accepts no clock; all other times here are the
-// world's.
+// Differs: the time of an entry is wall time, because the library accepts no clock; all other times of objects are
+// from the server's clock.
 type fieldManager struct{ manager *managedfields.FieldManager }
 
 // newFieldManager returns the field manager of one path; for a scale, one that records nothing.
@@ -60,7 +60,7 @@ type unmanaged struct{}
 
 func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
-// resetFields returns a filter without the fields that a write to this path cannot change; nil: it can change all.
+// resetFields returns a filter that excludes the fields that a write to this path cannot change, or nil if none.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {
@@ -77,7 +77,7 @@ func resetFields(resource *registry.Resource, subresource string) map[fieldpath.
 }
 
 // Update records the differences between live and obj in obj's managed fields, under the client's name. If the library
-// fails, as for a list element without its key, or an object is too large, obj gets the managed fields of live.
+// fails, as for a list element without its key, or live or obj has too many fields, obj gets live's managed fields.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go: (*FieldManager).UpdateNoErrors
 // Differs: upstream logs such an error, with [SHOULD NOT HAPPEN], and has no limit.
@@ -98,13 +98,13 @@ const maxNotedFields = 20000
 var errTooManyFields = newTooLarge("The allowed maximum of fields and elements of an object whose fields are to be "+
 	"noted is %d", maxNotedFields)
 
-// hasTooManyFields reports whether obj exceeds maxNotedFields. A small obj cannot: an element takes at least two bytes.
+// hasTooManyFields reports whether obj exceeds maxNotedFields. A small obj cannot: an element has at least two bytes.
 func hasTooManyFields(obj runtime.Object) bool {
 	sized, ok := obj.(interface{ Size() int })
 	return ok && sized.Size() > 2*maxNotedFields && countFields(reflect.ValueOf(obj)) > maxNotedFields
 }
 
-// countFields returns the number of elements and keys in the lists and maps of v.
+// countFields returns the number of elements and keys in the lists and maps of v. A []byte has none.
 func countFields(v reflect.Value) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -168,9 +168,9 @@ var fieldTypes []byte
 
 // typeConverter reads fieldTypes, once for all servers of the process.
 //
-// Differs: upstream reads the types from the OpenAPI documents that it serves; ours are too old to have every field.
+// Differs: upstream reads the types from the OpenAPI documents that it serves; ours come from client-go.
 var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	gob.Register(map[any]any{}) // the type of defaults of structs
+	gob.Register(map[any]any{}) // the type of a struct's defaults in the schema
 	parser := &typed.Parser{}
 	if err := gob.NewDecoder(bytes.NewReader(gunzip(fieldTypes))).Decode(&parser.Schema); err != nil {
 		panic(fmt.Sprintf("apiserver: embedded field types: %v", err))
@@ -178,7 +178,7 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return managedfields.NewSchemeTypeConverter(scheme.Scheme, parser)
 })
 
-// managerName returns the option, or else the user agent up to the first slash, cut to printable text of legal length.
+// managerName returns the option, or else the printable characters of the user agent up to a slash or the limit.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/create.go: managerOrUserAgent
 func managerName(option, userAgent string) string {

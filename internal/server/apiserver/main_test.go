@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api is a whole server half, without caches, over an etcd in memory.
+// api is a whole API server, without caches, over an etcd in memory.
 type api struct{ apitest.API }
 
 func newAPI(t testing.TB) *api {
@@ -76,7 +76,7 @@ const (
 		`"finishedAt":"2026-01-01T00:00:10Z"}}`
 )
 
-// TestALogIsMadeOfThePodsStatus also checks the codes, which are upstream's.
+// TestALogIsMadeOfThePodsStatus also checks the statuses of errors, which are upstream's.
 func TestALogIsMadeOfThePodsStatus(t *testing.T) {
 	a := newAPI(t)
 	assert.Equal(t, 404, a.Do("GET", logPath, "").Code, "no pod")
@@ -114,7 +114,7 @@ func TestALogIsMadeOfThePodsStatus(t *testing.T) {
 	assert.True(t, w.Code == 400 && strings.Contains(w.Body.String(), "choose one of: [d c]"), "%d %s", w.Code, w.Body)
 }
 
-// TestALogIsFollowedUntilTheContainerHasEnded also checks that it ends when the pod is deleted or the client leaves.
+// TestALogIsFollowedUntilTheContainerHasEnded also expects an end when the pod is deleted or the client disconnects.
 func TestALogIsFollowedUntilTheContainerHasEnded(t *testing.T) {
 	for name, end := range map[string]func(a *api, leave func()){
 		"ended": func(a *api, _ func()) { a.state(ended) },

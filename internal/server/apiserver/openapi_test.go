@@ -41,7 +41,7 @@ func TestTheOlderDocumentIsToBeHadAsClientsAskForIt(t *testing.T) {
 	assert.Equal(t, 304, a.Do("GET", "/openapi/v2", "", "If-None-Match", first.Header().Get("Etag")).Code, "again")
 }
 
-// TestTheOlderDocumentHasTheSameOperations: v2 and v3 describe the same paths, each in its version's format.
+// TestTheOlderDocumentHasTheSameOperations: v2 and v3 must describe the same operations, each in its version's format.
 func TestTheOlderDocumentHasTheSameOperations(t *testing.T) {
 	a := newAPI(t)
 	var v2 struct {
@@ -136,7 +136,7 @@ func TestOpenAPIDocumentIsImmutableUnderItsHash(t *testing.T) {
 		"gzip: got %v, %d bytes", small.Header(), small.Body.Len())
 }
 
-// TestOpenAPIDocumentsAndRoutesAgree: every operation of a document has a route, and every kind's PATCH is described.
+// TestOpenAPIDocumentsAndRoutesAgree: each operation of a document must have a route, and each kind a PATCH.
 func TestOpenAPIDocumentsAndRoutesAgree(t *testing.T) {
 	a := newAPI(t)
 	fill := strings.NewReplacer("{namespace}", "default", "{name}", "a")

@@ -39,8 +39,8 @@ const (
 	// maxPatchElements is the maximum number of elements in the lists of a strategic merge patch. For each element, the
 	// library searches the stored list from the beginning.
 	maxPatchElements = 2000
-	// maxPatchedBytes is the maximum size of an object after each slice of operations: the stored object, the patch's
-	// values, and copies.
+	// maxPatchedBytes is the maximum size of an object after each slice of a JSON patch: one body's maximum each for
+	// the stored object, the patch's values, and copies.
 	maxPatchedBytes = 3 * negotiation.MaxRequestBodyBytes
 	// maxAppliedFields is the maximum number of fields and elements in an apply. Recording their managers takes
 	// quadratic time.
@@ -102,8 +102,8 @@ func patchTypeOf(r *http.Request) (types.PatchType, error) {
 	return types.PatchType(name), nil
 }
 
-// patcher runs a PATCH. It makes the new object from the stored one, and repeats this whenever another writer was
-// faster, so that a patch without a resource version never conflicts.
+// patcher runs a PATCH. It makes the new object from the stored one, and again whenever another writer was faster, so a
+// patch without a resource version does not fail because of a concurrent write, unless it is an apply and conflicts.
 //
 // Upstream: k8s.io/apiserver/pkg/endpoints/handlers/patch.go: patcher
 type patcher struct {
@@ -120,9 +120,9 @@ type patcher struct {
 	warnings []error
 }
 
-// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch or another name; 404 if there is
-// no object to patch; 409 if an apply conflicts with other managers, or names a uid and there is no object; 413; 415
-// for an apply of a scale; 422 for a patch that does not fit the object.
+// UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch, or another name or namespace;
+// 404 if there is no object to patch; 409 if an apply conflicts with other managers, or has a uid of a missing object;
+// 413 beyond a limit; 415 for an apply of a scale; 422 for a patch that does not fit the object; ctx's.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil
 	exists := old.(metav1.Object).GetResourceVersion() != ""
@@ -226,7 +226,7 @@ func newTooLarge(format string, args ...any) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }
 
-// apply applies a patch, but no server-side apply, to an object's JSON. Errors: 400, 413, 422, or ctx's.
+// apply applies a JSON patch, a merge patch or a strategic merge patch to JSON. Errors: 400, 413, 422, or ctx's.
 func (p *patcher) apply(ctx context.Context, original []byte) ([]byte, error) {
 	if err := p.checkSize(); err != nil {
 		return nil, err

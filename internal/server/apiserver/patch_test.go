@@ -107,7 +107,7 @@ func TestAStrictPatchRefusesUnknownFields(t *testing.T) {
 	assert.True(t, w.Code == 200 && len(w.Header()["Warning"]) == 1, "got %d %v", w.Code, w.Header())
 }
 
-// doubling returns a small patch, under 3 KB for n = 30, that copies an object into itself n times.
+// doubling returns a small patch, under 3 KB for n = 30, that copies an object's metadata into itself n times.
 func doubling(n int) string {
 	operations := []string{fmt.Sprintf(`{"op":"add","path":"/metadata/annotations","value":{"a":%q}}`,
 		strings.Repeat("x", 1000))}
@@ -167,7 +167,7 @@ func TestALongPatchEndsWithItsRequest(t *testing.T) {
 	assert.True(t, errors.Is(err, context.Canceled), "got %v, want the end of the request", err)
 }
 
-// TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre: a larger request must not make its refusal longer or slower.
+// TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre sends 9,900 problems: the error must still be short.
 func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	const n = 9900
 	operations := []string{`{"op":"add","path":"/metadata/finalizers","value":[]}`}
@@ -187,8 +187,8 @@ func TestARefusalNamesAHundredProblemsAndSaysHowManyThereAre(t *testing.T) {
 	}
 }
 
-// TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork first uses a scope without a field manager, which would return a 415
-// if the server did not count the fields of an apply first. Merging them into managedFields takes quadratic time.
+// TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork expects a 413 before the merge, which takes quadratic time: the
+// scope has no field manager, so a later check would come after a 415. An apply of a thousand keys is accepted.
 func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	keys, finalizers := make([]string, maxAppliedFields+1), make([]string, maxAppliedFields+1)
 	for i := range keys {
@@ -214,7 +214,7 @@ func TestAnApplyOfTooManyFieldsIsRefusedBeforeTheWork(t *testing.T) {
 	assert.Equal(t, http.StatusCreated, w.Code, "a thousand keys: got %d %.200s", w.Code, w.Body)
 }
 
-// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes stores one with PUT. A later apply counts the stored fields, too.
+// TestAnObjectOfTooManyFieldsIsStoredWithoutNotes: a PUT keeps the managed fields of before, and an apply gets a 413.
 func TestAnObjectOfTooManyFieldsIsStoredWithoutNotes(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/configmaps"

@@ -97,13 +97,13 @@ func addScales(storages map[string]handlers.Storage) {
 	}
 }
 
-// scale is the scale subresource of a kind: a view of the object that has only the size.
+// scale is the scale subresource of a kind: a view of the object's sizes and selector, in which clients set the size.
 //
 // Upstream: k8s.io/kubernetes/pkg/registry/apps/deployment/storage/storage.go: ScaleREST
 // Differs: a write of the size is not recorded in the object's managed fields, and there is no apply.
 type scale struct {
 	store     *registry.Store
-	described *registry.Resource // the store's, changed for Scales
+	described *registry.Resource // a copy of the store's, with scaleStrategy
 }
 
 var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind()
@@ -147,10 +147,10 @@ func (s scale) Update(ctx context.Context, namespace, name string, info registry
 	return resources.ScaleOf(obj), false, nil
 }
 
-// openToAll is the reason in the response to every review of rights.
+// openToAll is the reason in the responses to access and rules reviews.
 const openToAll = "listwatch has no authorization: every client may do everything"
 
-// reviews returns storages for the reviews that a client requests about itself, like kubectl auth can-i and whoami.
+// reviews returns storages for reviews of a client's own rights and identity, for kubectl auth can-i and whoami.
 //
 // Differs: everything is allowed, and the user is anonymous.
 func reviews() map[string]handlers.Storage {
@@ -232,8 +232,8 @@ func installLog(server *handlers.Server, s *handlers.Scope) {
 	s.Verbs = append(s.Verbs, "get")
 }
 
-// serve writes the log of a container. With follow, it continues until the container ends, the pod is gone, its watch
-// ends, the client disconnects, or the server shuts down.
+// serve writes the log of a container. With follow, it continues until the container ends, the pod is gone, serve's
+// watch of the pod ends, the client disconnects, or the server shuts down.
 func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name string, shutdown <-chan struct{}) error {
 	obj, err := l.pods.Get(r.Context(), namespace, name, &metav1.GetOptions{})
 	if err != nil {
@@ -245,7 +245,7 @@ func (l podLog) serve(w http.ResponseWriter, r *http.Request, namespace, name st
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	if pod.Spec.NodeName == "" { // upstream's response is empty, because the pod has no kubelet
+	if pod.Spec.NodeName == "" { // empty, as upstream's: the pod has no kubelet yet
 		return nil
 	}
 	ended, err := a.write(pod)

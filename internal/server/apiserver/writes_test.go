@@ -18,7 +18,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// verbs has, for each verb of a subresource, the method and the Content-Types of its bodies.
+// verbs maps each verb of a subresource to its method and the Content-Types of its bodies.
 var verbs = map[string]struct {
 	method       string
 	contentTypes []string
@@ -32,7 +32,7 @@ func pathOf(s *handlers.Scope, name string) string {
 	return strings.NewReplacer("{namespace}", "default", "{name}", name).Replace(s.ItemPath())
 }
 
-// TestASubresourceOfWhatDoesNotExistIsNotFound checks that no write of a subresource creates its object.
+// TestASubresourceOfWhatDoesNotExistIsNotFound expects a 404 for each verb: no write may create the object.
 func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	a := newAPI(t)
 	tried := 0
@@ -61,7 +61,7 @@ func TestASubresourceOfWhatDoesNotExistIsNotFound(t *testing.T) {
 	assert.True(t, tried > 50, "tried only %d", tried)
 }
 
-// TestAUIDIsAPrecondition: a request with the uid of another object neither changes the object nor creates one.
+// TestAUIDIsAPrecondition: a write with the uid of another object must fail, and must not create an object.
 func TestAUIDIsAPrecondition(t *testing.T) {
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
 	body := func(contentType, name, uid string) string {
@@ -100,7 +100,7 @@ func TestAUIDIsAPrecondition(t *testing.T) {
 	wantStatus(t, a.Do("GET", leases+"ghost", ""), 404, metav1.StatusReasonNotFound)
 }
 
-// TestEqualOwnerReferencesAreKeptOnce also checks that the client gets a warning, and that an apply is refused.
+// TestEqualOwnerReferencesAreKeptOnce also expects a warning, and a 400 for an apply with equal owner references.
 func TestEqualOwnerReferencesAreKeptOnce(t *testing.T) {
 	const ref = `{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u1"}`
 	other := strings.Replace(ref, `"x"`, `"y"`, 1) // a different reference, although the uid is the same
@@ -143,7 +143,7 @@ const oddSpec = `{"schedulingGates":[{"name":"g"}],"containers":[{"name":"c","im
 const oddTemplate = `,"spec":{"selector":{"matchLabels":{"x":"y"}},"template":
 	{"metadata":{"creationTimestamp":null,"labels":{"x":"y"}},"spec":` + oddSpec + `}},"status":{}`
 
-// oddly has the applied fields of each path. Defaults, the strategy and normalization turn them into the stored object.
+// oddly contains, by path, the fields to apply. The server stores them in another form: with defaults, or normalized.
 // A path without an entry gets an empty status, if its kind has one.
 var oddly = map[string]string{
 	"pods":             `,"spec":` + oddSpec,
@@ -159,8 +159,8 @@ var oddly = map[string]string{
 	"secrets":                `,"stringData":{"a":"b"}`,
 }
 
-// TestAnApplyThatChangesNothingWritesNothing sends the same apply three times for each kind and each status. The
-// applies are two seconds apart, because the times of managed fields have whole seconds.
+// TestAnApplyThatChangesNothingWritesNothing sends the same apply three times for each kind and each status: the
+// version must not change. The applies are two seconds apart, because the times of managed fields have whole seconds.
 func TestAnApplyThatChangesNothingWritesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newAPI(t)

@@ -32,7 +32,7 @@ const (
 	pipeSize        = 256 << 10 // buffer for each direction of the in-memory connection
 	walSegmentBytes = 1 << 20   // etcd preallocates two segments: 3 MB on disk instead of 123
 
-	// The period after which an idle watch receives a progress notification. It is a setting of the whole process.
+	// The period after which an idle watch receives a progress notification. Etcd stores it in a package variable.
 	progressInterval = 5 * time.Second
 
 	// The only member elects itself, after at most five ticks.
@@ -64,19 +64,19 @@ func init() {
 
 // member is one etcd server between two restarts.
 //
-// It uses the configuration of package embed, but not embed itself: with embed, no setting can change between a
+// Its settings have package embed's defaults, but embed does not start it: embed cannot change a setting between a
 // server's creation and its start.
 type member struct {
 	// Set before the member is stored in its Etcd, never changed.
 	server  *etcdserver.EtcdServer
 	trouble *trouble
 	grpc    *grpc.Server
-	pipe    *bufconn.Listener // the client's connection
+	pipe    *bufconn.Listener // the client dials it
 
 	group routine.Group
 }
 
-// start starts a member, and stores it when it accepts writes. After an error, nothing runs, unless etcd is broken.
+// start starts a member, and sets e.member when etcd accepts writes. After an error nothing runs unless etcd is broken.
 func (e *Etcd) start(ctx context.Context) error {
 	dir := e.options.Dir
 	if err := checkFolder(dir); err != nil {
@@ -245,7 +245,7 @@ func (s State) String() string {
 // connection counts as lost. gRPC allows no shorter time before a ping.
 const keepAlive = 10 * time.Second
 
-// TLSFiles are the files for an etcd with TLS, which may also require a client's certificate and key; empty: no TLS.
+// TLSFiles are paths of PEM files for an etcd with TLS. Cert and Key identify the client; all empty: no TLS.
 type TLSFiles struct{ CACert, Cert, Key string }
 
 // Dial returns a client of an etcd that runs elsewhere, or an error if no endpoint answers now. Endpoints have the

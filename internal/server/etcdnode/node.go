@@ -130,7 +130,7 @@ func (e *Etcd) stop() {
 	}
 }
 
-// lockWait is the time after which a locked data folder counts as in use. Until then, its server may shut down.
+// lockWait is the time after which a locked data folder counts as in use. A server that shuts down unlocks it sooner.
 const lockWait = time.Second
 
 // checkFolder returns an error if the data in dir is unusable: an older version of this program wrote it with three

@@ -75,8 +75,8 @@ func TestWatchLosesNothingOverARestart(t *testing.T) {
 	}
 }
 
-// restarting starts restarts until one has stopped the member and not started it again, and returns the channel for
-// that restart's error. On a busy machine, a restart may end before restarting can observe this.
+// restarting returns while a restart has stopped the member and not yet started it again. The channel receives the
+// restart's error. On a busy machine a restart may end too early to be seen: restarting then starts another one.
 func (e *Etcd) restarting(ctx context.Context, t *testing.T) <-chan error {
 	t.Helper()
 	for {
@@ -128,9 +128,9 @@ func TestARequestMayTakeTwoMinutes(t *testing.T) {
 	assert.Equal(t, 125*time.Second, cfg.ReqTimeout())
 }
 
-// TestAStartCompactsNothingThatItReplays: on a busy machine raft elects while it replays its log, and panics if etcd
-// has compacted writes that raft has not applied yet. Raft replays the writes after the last snapshot, and the writes
-// that were under way at the snapshot.
+// TestAStartCompactsNothingThatItReplays expects that etcd keeps twice the writes between snapshots: those after the
+// last snapshot, and those under way at the snapshot. On a busy machine raft elects while replaying them, and panics if
+// a write that it has not applied yet is compacted.
 func TestAStartCompactsNothingThatItReplays(t *testing.T) {
 	t.Parallel()
 	cfg := start(t, t.TempDir()).member.Load().server.Cfg

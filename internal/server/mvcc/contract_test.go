@@ -122,7 +122,7 @@ func (s *session) progress(key string) {
 	responses := s.client.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithRev(1))
 	for response := range responses {
 		if ctx.Err() != nil {
-			continue // the answer to an earlier request; the loop requests progress after each other response
+			continue // answers an earlier request: each response but a progress notification causes one
 		}
 		if response.IsProgressNotify() {
 			s.say("progress %s: %d", key, response.Header.Revision)

@@ -1,6 +1,6 @@
 // Package mvcc is a small etcd in memory. It has numbered revisions, reads of the past, optimistic transactions,
-// watches that can begin in the past, and compaction. It implements etcd3.Client, so a whole server half can run in a
-// testing/synctest bubble or in a browser's tab, where a real etcd cannot go. Everywhere else we use the real etcd. A
+// watches that can begin in the past, and compaction. It implements etcd3.Client, so our API server can run in a
+// testing/synctest bubble or in a browser's tab, where a real etcd cannot run. Everywhere else we use the real etcd. A
 // contract test runs the same scripts against both.
 //
 // Each revision has its own tree of keys, which never changes. Only the path to the written key is new; the rest of the

@@ -31,7 +31,7 @@ type Store struct {
 	mu        sync.Mutex // guards the fields below; only the clock's lock is taken while it is held
 	revision  int64      // the newest revision
 	compacted int64      // the oldest readable revision; 0: no compaction yet
-	history   []revision // the revisions that are still there, oldest first
+	history   []revision // the revisions that were not compacted, oldest first
 	watches   map[*watcher]struct{}
 	leases    map[clientv3.LeaseID]*lease
 	lastLease clientv3.LeaseID
@@ -40,16 +40,16 @@ type Store struct {
 // revision is the result of one write. It never changes.
 type revision struct {
 	keys  *btree.BTreeG[*mvccpb.KeyValue] // a clone of the previous revision's tree, with one change
-	event *clientv3.Event                 // contains the previous state; nil in an empty store
+	event *clientv3.Event                 // contains the previous state; nil at firstRevision
 }
 
 // lease is a set of keys that expire together.
 type lease struct {
 	ends time.Time
-	keys map[string]int64 // by key, the revision written under the lease; a key with a newer revision stays
+	keys map[string]int64 // by key, the revision written under the lease; a key that was written later does not expire
 }
 
-// New returns an empty store at revision 1. Leases and the progress of idle watches use the clock.
+// New returns an empty store at revision 1. Leases and the progress notifications of watches use the clock.
 func New(clk clock.WithTicker) *Store {
 	keys := btree.NewG(btreeDegree, func(a, b *mvccpb.KeyValue) bool { return bytes.Compare(a.Key, b.Key) < 0 })
 	return &Store{
@@ -105,8 +105,7 @@ func (s *Store) List(ctx context.Context, prefix string, opts kubernetes.ListOpt
 
 // Count returns the number of keys with a prefix. The error is ctx's.
 func (s *Store) Count(ctx context.Context, prefix string, _ kubernetes.CountOptions) (int64, error) {
-	// List copies one key and counts all of them.
-	response, err := s.List(ctx, prefix, kubernetes.ListOptions{Limit: 1})
+	response, err := s.List(ctx, prefix, kubernetes.ListOptions{Limit: 1}) // copies one key, and counts all
 	return response.Count, err
 }
 
@@ -245,7 +244,7 @@ func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
 	return found
 }
 
-// compareLocked reports whether expected is key's modification revision. If not, getOnFailure makes it return the key.
+// compareLocked reports whether key's ModRevision is expected. If not, with getOnFailure, current is a copy of key.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
 	found := s.getLocked(key, s.revision)
 	if ok = found.GetModRevision() == expected; !ok && getOnFailure {

@@ -35,11 +35,11 @@ type watcher struct {
 
 	// Guarded by store.mu.
 	pending []clientv3.WatchResponse
-	done    bool // whether the watch was cancelled, and no response will be added
+	done    bool // the watch was cancelled: no response will be added
 }
 
-// Watch returns the changes to a key or a range of keys, from a revision on. The channel is closed when ctx is done,
-// and after a response with an error: ErrCompacted if the revision is gone, or the error of [Store.FailWatches].
+// Watch returns the changes to a key or a range of keys, from a revision on; 0: the next one. The channel is closed
+// when ctx is done, and after an error: ErrCompacted if the revision is gone, or the error of [Store.FailWatches].
 func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	op := clientv3.OpGet(key, opts...)
 	w := &watcher{
@@ -53,7 +53,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts ...clientv3.OpOption
 	return w.responses
 }
 
-// register chooses the watch's first revision, and adds the watch with all events from that revision on, in one step.
+// register chooses the watch's first revision, and adds the watch with the events since then, in one step.
 // It cancels the watch if that revision is compacted.
 func (s *Store) register(w *watcher) {
 	s.mu.Lock()
@@ -166,7 +166,8 @@ func (w *watcher) take() (responses []clientv3.WatchResponse, done bool) {
 	return responses, w.done
 }
 
-// offerLocked adds a response with the events that the watch wants. Like etcd, it omits a compacted previous state.
+// offerLocked adds a response with the events that the watch wants, if any. It omits the previous state unless
+// the watch requested it and, as in etcd, it is not compacted.
 func (w *watcher) offerLocked(made ...revision) {
 	var events []*clientv3.Event
 	for _, each := range made {
@@ -184,13 +185,13 @@ func (w *watcher) offerLocked(made ...revision) {
 	}
 }
 
-// wants reports whether the watch delivers written, by its key and revision. written is nil in an empty store.
+// wants reports whether written is in the watch's range and not before its first revision. written may be nil: false.
 func (w *watcher) wants(written *mvccpb.KeyValue) bool {
 	key := string(written.GetKey())
 	if written == nil || written.ModRevision < w.from {
 		return false
 	}
-	return key >= w.key && (key < w.end || w.end == "\x00") // "\x00" is etcd's spelling of an open end
+	return key >= w.key && (key < w.end || w.end == "\x00") // "\x00": the range has no upper end, as in etcd
 }
 
 // pendLocked adds a response, with the newest revision, and wakes run, unless the watch is cancelled.

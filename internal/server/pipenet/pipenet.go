@@ -18,7 +18,7 @@ import (
 
 // Listener returns the server's ends of pipes from Accept. It may be used from any goroutine.
 type Listener struct {
-	conns  chan net.Conn // sent by connect, never closed; unbuffered: Dial returns after Accept
+	conns  chan net.Conn // sent by connect, never closed; unbuffered, so Dial waits for Accept
 	done   chan struct{} // closed by Close
 	closed sync.Once
 }
@@ -59,7 +59,7 @@ func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l.connect(ctx, server, client)
 }
 
-// connect gives the server its end of a connection, and returns the client's. Without an open listener it refuses.
+// connect sends server to Accept and returns client, or ctx's error. A nil or closed l refuses.
 func (l *Listener) connect(ctx context.Context, server, client net.Conn) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: "pipe", Addr: addr{}, Err: syscall.ECONNREFUSED}
 	if l == nil {
@@ -85,10 +85,10 @@ func (l *Listener) Client() *http.Client {
 // is ready. A Network may be used from any goroutine.
 type Network struct{ listener atomic.Pointer[Listener] }
 
-// Serve serves until ctx is done and every handler has ended. It calls fail with the error if serving breaks earlier.
+// Serve returns when ctx is done and every handler has ended. If serving fails earlier, it calls fail, then waits.
 func (n *Network) Serve(ctx context.Context, handler http.Handler, fail context.CancelCauseFunc) {
 	var serving routine.Group
-	var conns sync.WaitGroup // counts connections; each counts until its last handler has ended
+	var conns sync.WaitGroup // counts connections, each until its last handler has ended or hijacked it
 	listener := Listen()
 	server := &http.Server{
 		Handler:     handler,
@@ -128,10 +128,10 @@ func (n *Network) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // socketBuffers is the total size of the kernel's buffers for a watcher's connection of cmd/viz: 4 KB at each end, and
-// Linux doubles them. With it, an unread watcher blocks the server in a tab after as many bytes as that of cmd/viz.
+// Linux doubles them. With it, a watcher that does not read blocks a tab's server after as many bytes as in cmd/viz.
 const socketBuffers = 16 << 10
 
-// Lines returns a client like that of [Network.Client], and one whose connections hold 16 KB unread, as sockets do.
+// Lines returns a client like [Network.Client]'s, and one whose connections buffer 16 KB of unread bytes, like sockets.
 // The caller calls CloseIdleConnections of both when done.
 func (n *Network) Lines() (plain, buffered *http.Client) {
 	plain, buffered = n.Client(), n.Client()
@@ -142,7 +142,7 @@ func (n *Network) Lines() (plain, buffered *http.Client) {
 func (n *Network) dialBuffered(ctx context.Context, _, _ string) (net.Conn, error) {
 	pair := bufconn.Listen(socketBuffers)
 	defer pair.Close()
-	accepted := make(chan net.Conn, 1) // sent once, by the goroutine, which ends with pair
+	accepted := make(chan net.Conn, 1) // sent once, by the goroutine below, which ends when pair is closed
 	go func() {
 		conn, _ := pair.Accept() // fails only if the dial below fails
 		accepted <- conn

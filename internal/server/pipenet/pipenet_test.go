@@ -67,8 +67,8 @@ func TestClientsReachTheServerThatIsThere(t *testing.T) {
 	})
 }
 
-// TestABufferedLineHoldsWhatASocketWould writes to a client that first reads nothing, then reads some, and then closes
-// the body.
+// TestABufferedLineHoldsWhatASocketWould expects that a handler can write 16 KB to a client that reads nothing, and
+// then as much as the client reads. The handler ends when the client closes the body.
 func TestABufferedLineHoldsWhatASocketWould(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var n Network

@@ -21,7 +21,7 @@ import (
 const (
 	Request = "request" // begins an exchange
 	Room    = "room"    // grants the program Message.Room more bytes
-	Abort   = "abort"   // ends an exchange early; the program's has a reason
+	Abort   = "abort"   // ends an exchange early; the program sets Message.Reason
 	Head    = "head"
 	Chunk   = "chunk"
 	End     = "end"
@@ -54,7 +54,7 @@ type Proxy struct {
 	open map[int]*exchange
 }
 
-// exchange is a request and its response. It exists until the response ends.
+// exchange is a request and its response. It is in Proxy.open until the response ends or fails.
 type exchange struct {
 	cancel context.CancelFunc
 	room   atomic.Int64  // bytes that may be sent
