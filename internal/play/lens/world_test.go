@@ -31,7 +31,7 @@ type world struct {
 	t      *testing.T
 	ctx    context.Context // ends before the lens does
 	server http.Handler
-	busy   atomic.Bool // the server answers 429 with Retry-After: 1
+	busy   atomic.Bool // whether the server answers 429 with Retry-After: 1
 	lens   *Lens
 	client *http.Client // sends to the lens
 	writes int
@@ -116,7 +116,7 @@ func (w *world) learn(answer []byte) string {
 	return got.ResourceVersion
 }
 
-// age changes the pod until no cache's history contains its earlier versions.
+// age changes the pod so often that the caches' histories lose all its versions before this call.
 func (w *world) age() {
 	for range historySize + 1 {
 		w.change()
@@ -229,7 +229,7 @@ func (p *program) watch(query string) (last frame) {
 	return last
 }
 
-// gone opens a watch, and requires that it gets 410.
+// gone opens a watch, and requires that its last frame is a 410.
 func (p *program) gone(query string) {
 	p.t.Helper()
 	last := p.watch(query)

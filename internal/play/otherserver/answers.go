@@ -36,7 +36,7 @@ const maxList = 64 << 20
 var errTooMany = errors.New("too many objects")
 
 // watched is one watched resource: an informer, with its transport and its decoder. The transport requests only
-// metadata; both limit the responses while they arrive, and describe problems in words.
+// metadata. Transport and decoder limit the responses while they arrive, and record problems in words.
 type watched struct {
 	// Set by Guest.add, never changed.
 	guest    *Guest
@@ -105,7 +105,7 @@ var meanings = map[int]string{
 	5: "the server has a problem of its own. The reflector tries again by itself",
 }
 
-// judge explains a status, or returns "" if the status is not a problem. The reflector handles 410 and 429.
+// judge explains a status, or returns "" if it has no entry in meanings, like 410 and 429, which the reflector handles.
 func (w *watched) judge(status int) string {
 	text := cmp.Or(meanings[status], meanings[status/100])
 	if text == "" {
@@ -116,7 +116,7 @@ func (w *watched) judge(status int) string {
 	return fmt.Sprintf("%d: %s", status, words.Replace(text))
 }
 
-// failed handles an error of the reflector. A list that is too long stops the informer.
+// failed handles one error of the reflector: a list of more than maxList bytes stops the informer.
 func (w *watched) failed(_ context.Context, _ *reflector.Reflector, err error) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		_ = w.exceed()
@@ -131,7 +131,7 @@ var metadata = func() runtime.Decoder {
 	return json.NewSerializerWithOptions(json.DefaultMetaFactory, known, known, json.SerializerOptions{})
 }()
 
-// Decode implements [runtime.Decoder]. It drops what a guest does not need, and stops the informer at too many objects.
+// Decode implements [runtime.Decoder]. It slims objects, stops the informer if there are too many, and updates trouble.
 func (w *watched) Decode(data []byte, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := metadata.Decode(data, defaults, into)
@@ -170,8 +170,8 @@ func (w *watched) misread(err error) error {
 	return short
 }
 
-// slim drops all of an object but its names, UID, version, times of creation and deletion, and the annotation of a
-// watch-list's end.
+// slim drops all of an object's metadata but its name, namespace, UID, version, times of creation and deletion, and the
+// annotation of a watch-list's end.
 func slim(object *metav1.PartialObjectMetadata) {
 	full := object.ObjectMeta
 	object.ObjectMeta = metav1.ObjectMeta{
@@ -191,9 +191,9 @@ const (
 	answerTimeout = time.Minute
 )
 
-// Transport sends requests to one server with several addresses. It prefers the address that answered last; when that
-// address fails, Transport tries the next one. It follows no redirects, uses no proxy, and leaves compression to the
-// client. It may be used from any goroutine.
+// Transport sends requests to one server with several addresses. It keeps to one address until that fails, and then
+// prefers the next one. It follows no redirects, uses no proxy, and leaves compression to the client. It may be used
+// from any goroutine.
 //
 // Differs: an [http.RoundTripper] must close the request's body. This one leaves it open for the next attempt. The
 // lens's ReverseProxy closes it, and our own requests have none.

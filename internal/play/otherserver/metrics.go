@@ -26,10 +26,10 @@ type Metrics struct {
 	Metrics figures `json:"metrics"`
 }
 
-// figures has values by resource ("" for the whole server) and then by the name that [shown] gives them.
+// figures maps a resource ("": the whole server) and a name of [shown], or "etcd" (mean milliseconds), to a value.
 type figures map[string]map[string]float64
 
-// askMetrics replaces the guest's metrics with the server's present ones, or with the reason why there are none.
+// askMetrics replaces the guest's metrics with the server's present ones, or with the reason why it cannot read them.
 func (g *Guest) askMetrics(ctx context.Context) {
 	said := Metrics{Metrics: figures{}}
 	address := g.config.Servers[0].JoinPath("/metrics").String()

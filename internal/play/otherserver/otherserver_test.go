@@ -199,7 +199,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestAnEndlessStateIsCutOffWhileItArrives has the server send large objects as fast as it can.
+// TestAnEndlessStateIsCutOffWhileItArrives: a server sends large objects without end; the informer must stop early.
 func TestAnEndlessStateIsCutOffWhileItArrives(t *testing.T) {
 	fat := fmt.Sprintf(`"annotations":{"a":%q},"labels":{"b":%q},"managedFields":[{"manager":%q}]`, strings.Repeat("a",
 		500), strings.Repeat("b", 500), strings.Repeat("c", 500))

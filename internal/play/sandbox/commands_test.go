@@ -88,7 +88,7 @@ func TestInAHeldWorldEveryCommandIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// TestACutCatchesAWatchThatIsBeingOpened cuts before the server responds, or before the client reads the response.
+// TestACutCatchesAWatchThatIsBeingOpened cuts before the response, or before the client reads it: both end in errCut.
 func TestACutCatchesAWatchThatIsBeingOpened(t *testing.T) {
 	t.Run("not answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, false) })
 	t.Run("answered", func(t *testing.T) { cutsAWatchThatIsBeingOpened(t, true) })
@@ -248,7 +248,7 @@ func (f *fakes) Restore() (again func() error, err error) { return nil, nil }
 func (f *fakes) Now() map[string]string { return nil }
 
 // TestACommandWhoseRequestGoesIsDone cancels the requests of slow commands: a reset's while the world is held, and the
-// others' while they work.
+// others' while they work. The commands must still run to their ends.
 func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	turn := func(name, target, value string) func(context.Context, *world) error {
 		return func(ctx context.Context, w *world) error {
@@ -294,7 +294,7 @@ func TestACommandWhoseRequestGoesIsDone(t *testing.T) {
 	}
 }
 
-// TestACancelledStoryChangesNothingMore has a story send commands after the story was cancelled.
+// TestACancelledStoryChangesNothingMore has a cancelled story send commands, which must be refused.
 func TestACancelledStoryChangesNothingMore(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		require.NoError(t, w.Play(t.Context(), "late", func(s *Run) error {
@@ -401,7 +401,7 @@ func TestTrafficIsOverWhenItsLastWriteIs(t *testing.T) {
 	})
 }
 
-// TestHowACommandEndsInAHeldWorldIsARecord covers commands that outlive their requests, and one that does not.
+// TestHowACommandEndsInAHeldWorldIsARecord expects a record only for a command that outlives its request.
 func TestHowACommandEndsInAHeldWorldIsARecord(t *testing.T) {
 	var fails error
 	inWorld(t, func(s *Config, _ *pipeline.ClientConfig) {

@@ -25,7 +25,7 @@ var errCut = fmt.Errorf("the connection is cut: %w", syscall.ECONNREFUSED)
 type Connections struct {
 	// Set by NewConnections, never changed.
 	Client         *http.Client    // for the client half and for viewers' requests; sends over these connections
-	like, likePage *http.Transport // cloned for each line of the program's clients, and of the page's
+	like, likePage *http.Transport // cloned for each line: likePage for the page's clients, like for others
 
 	mu    sync.Mutex       // guards the fields below, and the fields of lines and answers; innermost
 	lines map[string]*line // by user agent: clients that have sent a request and were not forgotten
@@ -40,8 +40,8 @@ type line struct {
 	watches map[*answer]bool // open watches, and watches that are being opened
 }
 
-// NewConnections returns connections with the settings of client's transport. The page's watchers get the settings of
-// watchers' transport, or client's if watchers is nil. Both transports must be of type [http.Transport].
+// NewConnections returns connections with the settings of client's transport. For the page's watchers and consoles it
+// uses those of watchers' transport, unless watchers is nil. Both transports must be of type [http.Transport].
 func NewConnections(client, watchers *http.Client) *Connections {
 	c := &Connections{like: client.Transport.(*http.Transport), lines: map[string]*line{}}
 	c.likePage = cmp.Or(watchers, client).Transport.(*http.Transport)

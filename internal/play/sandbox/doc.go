@@ -13,7 +13,7 @@
 //
 // The gate never holds the owner, or a command that has the machine to itself: it lets their points pass. In a held
 // world a command therefore begins at once, and its effects wait at their points. After a quarter of a second the
-// request (but not a story's) gets a [Receipt] with UnderWay. The record CommandEnded then has the end and any error.
+// request (but not a story's) gets a [Receipt] with UnderWay. CommandEnded later records the end and any error.
 //
 // # Locks
 //

@@ -26,7 +26,7 @@ const (
 // The list changes in New, in the command that has the machine to itself, and after the informer has refused a handler.
 // Adding a handler to the informer, or removing one, may wait for the informer's locks, so a command first calls begun.
 type handlers struct {
-	*Config // the sandbox's configuration
+	*Config // shared with the Sandbox; never changed
 
 	mu   sync.Mutex // guards list; innermost
 	list []*handler // oldest first
@@ -62,7 +62,7 @@ func (h *handlers) check(name string) error {
 	return nil
 }
 
-// reserve adds a new handler to the list, which takes its name. The caller must then call register.
+// reserve adds a new handler to the list, so that its name is taken. The caller must then call register.
 func (h *handlers) reserve(name string) *handler {
 	added := &handler{in: h, name: name, registered: make(chan processor.Registration, 1)}
 	added.pace.Store(&pace{changed: make(chan struct{})})

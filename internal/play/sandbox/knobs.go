@@ -24,7 +24,7 @@ const (
 	etcdKind       = "etcd"           // the kind of commands that act on etcd
 )
 
-// Knob is one change to a running pipeline. For each Name, the table of knobs defines Target and Value.
+// Knob is one change to a running pipeline. [Sandbox.Knobs] describes, for each Name, what Target and Value mean.
 type Knob struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
@@ -151,7 +151,7 @@ func (s *Sandbox) table() map[string]row {
 }
 
 // Turn turns one knob. The end of the story, if there is one, restores the knob's state, if the knob has an undo. The
-// log has the turn before its effects. An error is an apierrors.APIStatus: 400, 404, 409 or 429 if nothing was turned.
+// log has the turn before its effects. Errors: 400, 404, 409 or 429 if it is refused, 503 if it fails or is cut short.
 func (s *Sandbox) Turn(ctx context.Context, story *Run, knob Knob) (Receipt, error) {
 	return s.do(ctx, &order{name: knob.Name, kind: s.knobs[knob.Name].kind, story: story,
 		do: func(ctx context.Context, begun func()) error { return s.turn(ctx, story, knob, begun) }})
@@ -174,8 +174,8 @@ func (s *Sandbox) turn(ctx context.Context, story *Run, knob Knob, begun func())
 	return found.turn(ctx, knob, begun)
 }
 
-// remember adds the knob that restores a state, if it is the first for its name and target. It drops knobs whose
-// targets are gone.
+// remember adds back, the knob that restores a state, unless before has one with its name and target. It removes knobs
+// whose targets are gone.
 func (s *Sandbox) remember(before *[]Knob, back Knob) {
 	*before = slices.DeleteFunc(*before, func(k Knob) bool { _, err := s.check(k); return err != nil })
 	if !slices.ContainsFunc(*before, func(k Knob) bool { return k.Name == back.Name && k.Target == back.Target }) {
@@ -246,8 +246,8 @@ func (s *Sandbox) ring(resource string) *cacher.Cacher {
 	return s.config.Pipeline.Server.Cacher(cmp.Or(resource, "pods"))
 }
 
-// turnSwitch ends the session, for a new one with other switches. First it cancels the current story and waits for
-// the undo, but at most switchPatience: in a held world the undo would never end.
+// turnSwitch ends the session, for a new one with other switches; if no switch would change, it does nothing. It first
+// cancels the current story and waits for the undo, but at most switchPatience: in a held world the undo cannot end.
 func (s *Sandbox) turnSwitch(ctx context.Context, k Knob, begun func()) error {
 	again, err := s.config.Switcher.Switch(k.Target, k.Value)
 	if err != nil || again == nil {

@@ -150,7 +150,7 @@ func (w *world) reset(t *testing.T) {
 	w.settle() // clients that were cut off reconnect
 }
 
-// TestAKindInAGroupIsWatched opens a watcher of a kind outside core/v1.
+// TestAKindInAGroupIsWatched opens a watcher of a kind outside core/v1, and expects one stream with the created object.
 func TestAKindInAGroupIsWatched(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		began := w.log.Last()

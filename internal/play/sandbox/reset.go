@@ -64,8 +64,8 @@ func (s *Sandbox) restoreSwitches() error {
 	return again()
 }
 
-// listPods returns every pod by a consistent read, so the cache has caught up with all earlier writes. If the cache is
-// filling again, as after a restart of etcd, listPods waits.
+// listPods returns every pod by a consistent read, so the cache has caught up with all earlier writes. If a cache is
+// filling again, as after a restart of etcd, listPods waits for it. It takes at most etcdTime.
 func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdTime)
 	defer cancel()
@@ -79,8 +79,8 @@ func (s *Sandbox) listPods(ctx context.Context) (list corev1.PodList, err error)
 
 func (s *Sandbox) pods() storage.Interface { return s.config.Pipeline.Server.Storage("pods") }
 
-// deletePods deletes the wanted pods at the storage, without a grace period. It returns after the cache has seen the
-// deletions, or after the first error.
+// deletePods waits for the traffic's batch, and then deletes the wanted pods at the storage, without a grace period. It
+// returns after the cache has seen the deletions, or after the first error.
 func (s *Sandbox) deletePods(ctx context.Context, wanted func(*corev1.Pod) bool) error {
 	if err := s.traffic.settle(ctx); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (t *Run) undo(ctx context.Context, begun func()) error {
 	}))
 }
 
-// endStory cancels the current story, if there is one. The channel is closed when the story's changes are undone.
+// endStory cancels the current story. The channel is closed when the story is undone, or at once if there is none.
 func (s *Sandbox) endStory() (undone <-chan struct{}) {
 	if s.story == nil {
 		none := make(chan struct{})

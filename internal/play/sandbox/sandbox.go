@@ -77,7 +77,7 @@ type Sandbox struct {
 	story  *Run   // nil: none is under way; finish sets nil while no command has the machine to itself
 }
 
-// command makes one change to the machine, on a goroutine of its own, and finishes or undoes it. Until the command
+// command makes one change to the machine, or plays a story and undoes it, on a goroutine of its own. Until the command
 // calls begun, it must not wait, and no other command begins. A command that takes no time need not call begun.
 type command func(ctx context.Context, begun func()) error
 
@@ -105,7 +105,7 @@ type Receipt struct {
 	UnderWay bool   // the request returned early, because a gate is closed; CommandEnded will report the end
 }
 
-// New wires a sandbox and registers the observer. It starts nothing, and fails if the informer has stopped.
+// New returns a sandbox and registers the handler observer. It starts nothing, and fails if the informer has stopped.
 func New(config Config) (*Sandbox, error) {
 	s := &Sandbox{
 		config:   config,

@@ -35,7 +35,7 @@ const (
 	trafficPods    = 200                   // pods that the traffic changes in turn
 	// Number of nodes, load-0 to load-49: a watch of one node's pods sees one change in fifty.
 	trafficNodes   = 50
-	trafficBacklog = 512 // maximum number of late changes that are kept; further ones are dropped
+	trafficBacklog = 512 // maximum number of overdue changes; further ones are dropped
 )
 
 // traffic changes its own pods at a set rate. They are in the namespace default, and have the label traffic=listwatch.
@@ -50,7 +50,7 @@ type traffic struct {
 	most    int // the highest rate, in changes a second
 
 	changed chan struct{} // sent by setRate, received by Run, never closed; room for one: Run reads the newest rate
-	batch   chan struct{} // a lock, full while a batch is written; unlike for a mutex, a wait for it can end with ctx
+	batch   chan struct{} // a lock, full while a batch is written; unlike a mutex, it allows a wait that ends with ctx
 
 	rate    atomic.Int64
 	changes atomic.Int64 // changes begun; picks the next pod
@@ -126,8 +126,8 @@ func (t *traffic) flow(ctx context.Context) {
 	}
 }
 
-// settle returns when all writes that began before the newest setRate are over. With a rate of 0, no write follows. In
-// a held world the writes are held, too: settle then returns ctx's error when ctx ends.
+// settle returns when the batch that is being written is over. If the rate is 0, no write follows. In a held world the
+// writes are held, too: settle then returns ctx's error when ctx ends.
 func (t *traffic) settle(ctx context.Context) error {
 	select {
 	case t.batch <- struct{}{}:

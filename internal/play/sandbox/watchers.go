@@ -69,7 +69,7 @@ type WatcherInfo struct {
 // The command that has the machine to itself changes the list. But if the server refuses a watcher's first request, the
 // watcher's command removes the watcher while other commands may run.
 type watchers struct {
-	*Config // the sandbox's configuration
+	*Config // shared with the Sandbox; never changed
 
 	last  atomic.Int64 // number of the newest watcher or request of a viewer
 	asked atomic.Int64 // open requests of viewers: see Ask

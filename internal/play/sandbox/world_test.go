@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a whole pipeline with its sandbox in a bubble, with the small etcd, and with pipes instead of sockets.
+// world is a whole pipeline with its sandbox in a bubble, with an etcd in memory, and with pipes instead of sockets.
 type world struct {
 	*Sandbox
 	pipeline *pipeline.Pipeline
@@ -150,8 +150,8 @@ func TestTheDemoRestsWhileAStoryIsTold(t *testing.T) {
 	})
 }
 
-// TestThePictureNeverLies runs the demo and three watchers. Whenever nothing happens, the fold of the log equals the
-// stations' own snapshots. No rule is ever broken, and the demo makes changes but keeps few pods.
+// TestThePictureNeverLies runs the demo and three watchers. Whenever nothing happens, the fold of the log must equal
+// the stations' own snapshots. No rule may be broken, and the demo must make changes but keep few pods.
 func TestThePictureNeverLies(t *testing.T) {
 	for _, fifo := range []string{"real", "delta"} {
 		t.Run(fifo, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (w *Env) cancelAfter(t *testing.T, id string, after uint64) {
 	assert.Equal(t, before, fmt.Sprintf("%+v", w.standing()), "cancelled after %d records", after)
 }
 
-// standing returns everything that a story can change.
+// standing returns the state that a story must leave as it was.
 func (w *Env) standing() any {
 	state := w.Sandbox.Knobs()
 	state.Traffic.Written = 0

@@ -2,7 +2,7 @@
 // in stories/, with its symptom and its beats. A [Beat] has a text, the steps that play it (send, change, turn, watch,
 // await, …; see verbs.go) and the record at which it rests.
 //
-// A beat ends when its record is in the log. The same patterns find the beats of a live run and of the recording in
+// A beat ends when its record is in the log. A pattern selects this record, in a live run and in the recording in
 // internal/observe/takes. If the record does not come, the story ends with [Missing].
 //
 // A story writes only its own objects. Unless it needs a world of its own, it runs as a command of the

@@ -102,7 +102,7 @@ type answer struct {
 	fields map[string]string
 }
 
-// keep returns a function that saves an answer under a name, and returns the answer's error.
+// keep returns a function that saves a step's answer under a name, and passes on the step's error.
 func (s *runner) keep(name string) func(answer, error) error {
 	return func(a answer, err error) error {
 		s.vars[name] = a.value

@@ -34,7 +34,7 @@ type Story struct {
 	Pod string `json:"pod,omitempty"`
 	// Unfolds makes the stage show a station's name only from the first beat on that has the station in Look.
 	Unfolds bool `json:"unfolds,omitempty"`
-	// Cast has the watchers whose lanes come first on the stage, in this order.
+	// Cast lists the clients whose lanes come first on the stage, in this order.
 	Cast []Member `json:"cast,omitempty"`
 	// Versions are the names for the versions of the story's pod a on the stage, oldest first; none: a, a1, a2, …
 	Versions []string `json:"versions,omitempty"`
@@ -43,7 +43,7 @@ type Story struct {
 	Alone string `json:"alone,omitempty"`
 
 	Prepare []step `json:"prepare,omitempty"` // steps before the story begins; not shown
-	// Moral has the story's claims about the records of a whole run.
+	// Moral lists the story's claims about the records of a whole run.
 	Moral []claim `json:"moral,omitempty"`
 	Saw   string  `json:"saw"` // the outcome, with variables for the run's numbers
 }
@@ -54,7 +54,7 @@ var Groups = []string{"Lost", "Too slow", "Stale", "How it works"}
 // Member is a client in a story.
 type Member struct {
 	Name string `json:"name"`
-	// Is identifies the client by texts of its stream's or watcher's records: the Fields of a [probe.Query].
+	// Is selects the client's stream or watcher by texts of its records, like the Fields of a [probe.Query].
 	Is map[probe.Field]string `json:"is"`
 	// Nth is the client's index, from 0 and by arrival, among several with the same texts.
 	Nth int `json:"nth,omitempty"`
@@ -259,7 +259,7 @@ func (s *runner) play() (Seen, error) {
 		return Seen{}, err
 	}
 	if seen.Beats, err = s.story.Locate(s.seen); err != nil {
-		seen.Untold = err.Error() // the recording has the missing beats
+		seen.Untold = err.Error() // not an error: without any beat, the page plays the recording
 	}
 	return seen, nil
 }

@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inEnv runs body in a bubble with a whole pipeline that has settled. If the story needs a world of its own, there is
-// an Operator, too.
+// inEnv runs body in a bubble with a whole pipeline that has settled. alone adds an Operator, for stories that need a
+// world of their own.
 func inEnv(t *testing.T, alone bool, body func(t *testing.T, w *Env)) {
 	sandboxtest.Run(t, 1<<18, func(t *testing.T, world *sandboxtest.Fixture) {
 		w := &Env{Pipeline: world.Pipeline, Sandbox: world.Sandbox, Log: world.Log, Probe: world.Probe,
@@ -134,7 +134,7 @@ func TestEveryStoryIsTold(t *testing.T) {
 	}
 }
 
-// TestARunThatDoesNotShowTheMoralIsNotTold plays a story with a claim that its run does not meet, and an unknown story.
+// TestARunThatDoesNotShowTheMoralIsNotTold plays an unknown story, and one with an unmet claim: it must show no beat.
 func TestARunThatDoesNotShowTheMoralIsNotTold(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
 		assert.Fails(t, assert.ErrorOf(w.Play(t.Context(), "no-such")), apierrors.IsNotFound, "an unknown story")
@@ -150,8 +150,8 @@ func TestARunThatDoesNotShowTheMoralIsNotTold(t *testing.T) {
 	})
 }
 
-// TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore has a second beat that rests at an answered request, a record
-// without a resource.
+// TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore has a second beat that rests at a record without a resource: the
+// beat gets the first beat's resource.
 func TestABeatWithoutAResourceIsAboutThatOfTheBeatBefore(t *testing.T) {
 	story := Story{ID: "x", Beats: make([]Beat, 3)}
 	for i, words := range []string{"ReflectorBackoff", "RequestAnswered", "CacherReady resource=pods"} {
@@ -188,8 +188,8 @@ func TestInALabTheRecordThatDoesNotComeIsTheSymptom(t *testing.T) {
 	})
 }
 
-// TestStoriesWithEtcdAheadOfTheInformer plays the stories about servers in a world in which another resource was
-// written last. Then etcd is ahead of the informer's version, and a new server lacks the versions before its own list.
+// TestStoriesWithEtcdAheadOfTheInformer plays the stories that need an Operator after a write of another resource: etcd
+// is ahead of the informer's version, and a new server lacks the versions before its own list. No story may fail.
 func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 	for _, each := range All {
 		if each.Alone == "" {
@@ -207,7 +207,7 @@ func TestStoriesWithEtcdAheadOfTheInformer(t *testing.T) {
 }
 
 // TestAStoryWaitsForAReflectorThatWasOftenCutOff plays a story again and again, without pauses, until the reflector's
-// delay has reached its maximum.
+// delay has reached its maximum. Each run must succeed.
 func TestAStoryWaitsForAReflectorThatWasOftenCutOff(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
 		for range 20 {

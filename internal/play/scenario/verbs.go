@@ -111,8 +111,8 @@ func (a *args) number(n int) int {
 
 // ---- requests
 
-// send sends a request. It returns the status, the version as .rv, the size as .bytes, and for a list .n and .tier. It
-// repeats a request that gets 429. Any other refusal is an error if the step has no name.
+// send sends a request. It returns the status, the version as .rv, the size as .bytes, and for a list the number of
+// pods as .n and the last pod's .tier. It repeats a request that gets 429. Other refusals fail unnamed steps.
 func send(s *runner, a *args) (answer, error) {
 	ctx := s.Writing
 	if a.word(0) == http.MethodGet {
@@ -387,7 +387,7 @@ func count(s *runner, a *args) (answer, error) {
 	return answer{fmt.Sprint(n), map[string]string{"most": fmt.Sprint(most)}}, err
 }
 
-// expect requires that the first word equals the others.
+// expect requires that the first word equals the rest of the words. The error is an [Unshown].
 func expect(_ *runner, a *args) (answer, error) {
 	if want := strings.Join(a.all[1:], " "); a.all[0] != want {
 		return answer{}, &Unshown{strconv.Quote(a.all[0]), strconv.Quote(want)}
