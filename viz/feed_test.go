@@ -23,7 +23,7 @@ import (
 	"listwatch/viz/frame"
 )
 
-// stand is a page on an in-memory network, in a bubble.
+// stand serves the page of a log on an in-memory network, in a bubble.
 type stand struct {
 	log    *probe.Log
 	pods   *probe.Probe

@@ -165,7 +165,7 @@ func TestASentenceBesideATokenIsShort(t *testing.T) {
 	}
 }
 
-// TestAStoryOfACrowdKeepsToItsTime plays 900 opening streams in 4.5 s. Only some are shown singly, also the last.
+// TestAStoryOfACrowdKeepsToItsTime plays 900 opening streams in 4.5 s. It must show fewer, evenly, up to the last.
 func TestAStoryOfACrowdKeepsToItsTime(t *testing.T) {
 	e := toldEngine(t)
 	run[string](t, e, `

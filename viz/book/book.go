@@ -42,7 +42,7 @@ func (b Room) Mount(router chi.Router) {
 // New returns the handler of /book/ and everything below, all embedded in the program: the contents at /book/, a
 // chapter at /book/06-cacher, a source file at /book/06-cacher/dispatch.go, a concept at /book/410, a document
 // at /book/docs/WHERE, a story at /book/stories/ID, and the search index at /book/index.json. The first request renders
-// all prose and colors all sources, because this would double the time of the program's start. The text needs no
+// all prose and colors all sources; if New did, the program's start would take twice as long. The text needs no
 // script. A reference to a missing excerpt is shown as a gap; the tests of the book fail on it.
 func New(stories []scenario.Story) http.Handler {
 	return newPages(chapters.FS(), docs.FS(), stories)

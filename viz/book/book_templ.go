@@ -1040,7 +1040,7 @@ func bookContents(b *text.Book, stories []scenario.Story) templ.Component {
 	})
 }
 
-// bookLoopFigure draws the path of an event as a loop; each station links to its chapter. No test checks the drawing.
+// bookLoopFigure draws the path of an event as a loop, with coordinates set by hand. Each station links to its chapter.
 func bookLoopFigure(b *text.Book) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

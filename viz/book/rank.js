@@ -7,7 +7,7 @@
  */
 
 const inHeading = 4; // the weight of a word in a short heading
-const inPage = 1.5; // also for the words of called.txt
+const inPage = 1.5; // the weight of a word in most pages' titles or in called.txt
 const synonym = 0.6; // the weight of another word of the same meaning
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.5; // BM25's b: the penalty for long places

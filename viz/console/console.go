@@ -127,7 +127,7 @@ func (a Answer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// isText reports whether an answer's body is text, according to its header.
+// isText reports whether an answer's header names neither a compression nor a binary encoding.
 func isText(header http.Header) bool {
 	mediaType := header.Get("Content-Type")
 	return header.Get("Content-Encoding") == "" && !strings.Contains(mediaType, "protobuf") &&

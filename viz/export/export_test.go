@@ -27,7 +27,7 @@ import (
 // maxExport limits the bytes of an export, because people load it over slow connections and send it to others.
 const maxExport = 12 << 20
 
-// exported writes an export and returns its files, by slash-separated path.
+// exported writes an export and returns the contents of its files, by slash-separated path.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()

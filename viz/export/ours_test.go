@@ -51,7 +51,7 @@ func TestAFolderThatIsNotOursIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAnExportReplacesItsFilesAndNoOthers writes a file twice; its hard link elsewhere and another's file must stay.
+// TestAnExportReplacesItsFilesAndNoOthers writes a file twice. A hard link to the first and a foreign file must stay.
 func TestAnExportReplacesItsFilesAndNoOthers(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "second name")
 	file, mine := filepath.Join(dir, "book", "a.html"), filepath.Join(dir, "mine.gz")

@@ -26,7 +26,7 @@ export function newBanner(stage) {
   /** @param {unknown} problem */
   const trouble = (problem) => notice(refusal(problem).message);
 
-  // arrived shows the records that explain why nothing moves: the program has stopped, or etcd has failed.
+  // arrived shows the records that explain why nothing moves or moved: etcd has failed, or the program was stopped.
   /** @param {probe.Record[]} list */
   function arrived(list) {
     const stopped = list.findLast((r) => r.point === "ProgramStopped");

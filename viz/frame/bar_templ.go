@@ -244,7 +244,7 @@ func status(v view) templ.Component {
 	})
 }
 
-// banner shows messages about the page itself (banner.js). Its data attributes hold those about a lost program.
+// banner shows messages about the page itself (banner.js). Its data attributes are those for a silent or lost program.
 func banner() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

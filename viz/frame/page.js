@@ -98,7 +98,7 @@ const follow = new Follow(resource, () => {
 });
 scene.followed = follow.matches;
 const planner = new Planner(scene, { infos, here, matches: follow.matches, writes: limits.writes });
-// the revision that a moving token carries beyond etcd: the watch may deliver a change before its writer reports it
+// etcd has at least the revision of a token past it: the watch may deliver a change before its writer reports it
 scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && station !== "http")?.rv ?? "0";
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
 const pictured = () => player.state.resources[on.resource]; // the picture of the resource on stage
@@ -248,7 +248,7 @@ function show(now) {
   for (const part of parts) part.shown?.(pictured(), player.state);
 }
 
-// applied takes records that were folded one by one. With sum, a newer picture has replaced more records than a viewer
+// applied handles records that were folded singly. With sum, a newer picture has replaced more records than a viewer
 // can follow, and list has only those to show singly.
 /** @param {probe.Record[]} list @param {boolean} [sum] */
 function applied(list, sum = false) {

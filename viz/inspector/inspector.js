@@ -6,7 +6,7 @@ import { queryOf, refusal, text } from "../lib/api.js";
 import { matches } from "../log/query.js";
 import { meant, newWhy, stateOf } from "./why.js";
 
-const renewal = 700; // ms between two loads of the same leaf while records arrive
+const renewal = 700; // ms between two updates of the open leaf
 
 /**
  * @typedef {import("./why.js").Place} Place

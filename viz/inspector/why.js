@@ -91,7 +91,7 @@ export function newWhy(infos) {
   const points = [...infos.values()];
 
   // why follows the waits from a queue of a subject. The goroutine that takes from the queue may wait at another queue.
-  // If it waits at none, or at one of the chain's, the chain ends. From a watcher, it goes on in a client that reports.
+  // If it waits at none, or at a queue of the chain, the chain ends. After a watcher, it goes on in a reporting client.
   /** @param {fold.Resource} res @param {string} queue @param {string} subject */
   function why(res, queue, subject) {
     const waits = Object.values(res.waits).flat();

@@ -17,7 +17,7 @@ import (
 // Room serves the lens on a foreign server. It has no routes without a Report, which requires a Guest.
 type Room struct {
 	Server string             // the server's address
-	Report func() lens.Report // the findings in forwarded requests
+	Report func() lens.Report // counts of clients and forwarded requests, and the findings
 	Guest  Guest              // our client half, which watches that server
 }
 
@@ -64,7 +64,7 @@ type Seen struct {
 	Guest  otherserver.State
 }
 
-// watched lists each resource with the number of objects in our informer, then the server, and the size of our heap.
+// watched lists each resource with our informer's objects or "not synced", then the server, and our heap's size.
 func (s *Seen) watched() string {
 	words := []string{}
 	for _, each := range s.Guest.Watched {

@@ -43,7 +43,7 @@ type Chapter struct {
 	Path     string    // "/book/06-cacher"
 	Question string    // the first paragraph of the section "The question", as plain text; "" if there is none
 	Contents []Heading // the sections, in order
-	HTML     string    // everything below the title; safe to show
+	HTML     string    // everything below the title; needs no escaping
 	Files    []*File   // the chapter's Go files, tests last
 	Previous *Chapter  // nil for the first
 	Next     *Chapter  // nil for the last
@@ -70,7 +70,7 @@ type File struct {
 	Name string // "dispatch.go"
 	Path string // "/book/06-cacher/dispatch.go"
 	Test bool
-	HTML string // highlighted, one element a line, with the anchors L1, L2, …; safe to show
+	HTML string // highlighted, one element a line, with the anchors L1, L2, …; needs no escaping
 }
 
 // New renders the chapters of fsys, in the layout of [chapters.FS], the documents of docs, the documents that it

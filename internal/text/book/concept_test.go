@@ -53,7 +53,7 @@ func TestAConceptSaysLittleAndShowsAll(t *testing.T) {
 // uid matches the only part of a response's body that differs in each run.
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// played sends a server in a bubble the requests before, then last. It returns the response to last, with fixed UIDs.
+// played sends a server in a bubble the requests in before, then last. It returns last's response, with fixed UIDs.
 func played(t *testing.T, before []string, last string) (answer string) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // the bubble's clock

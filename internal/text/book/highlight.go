@@ -110,7 +110,7 @@ func paint(out *strings.Builder, class, text string) {
 // Site is a declaration that reports points. The page shows it next to the picture.
 type Site struct {
 	*source.Decl
-	Lines  []string       // highlighted HTML; the first line has the number From; safe to show
+	Lines  []string       // highlighted HTML; the first line has the number From; needs no escaping
 	Points map[int]string // the reported points, by line number
 }
 

@@ -129,7 +129,7 @@ func (p *Package) declare(file *File, symbol string, name *ast.Ident, node ast.N
 	d.From, d.Src = p.tree.Line(from), file.Lines(from, node.End())
 }
 
-// Body returns the offsets in File.Src of the text between a function's braces; ok is false if it has none.
+// Body returns the offsets in File.Src of the text between a function's braces; ok is false if d has none.
 func (d *Decl) Body() (from, to int, ok bool) {
 	fn, ok := d.node.(*ast.FuncDecl)
 	if !ok || fn.Body == nil {
