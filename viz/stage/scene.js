@@ -141,12 +141,12 @@ export class Scene {
   /** @param {string} name */
   station(name) { return /** @type {HTMLElement} */ (this.stations.get(name)); }
 
-  /** @param {string} name @param {string | number} value @param {number} [room] units for a long value */
-  text(name, value, room = 0) {
+  /** @param {string} name @param {string | number} value @param {number} [room] units for a long value; 0: any */
+  text(name, value, room) {
     const el = this.texts.get(name);
     if (!el) return;
     say(el, value);
-    if (room > 0) put(el, "textLength", String(value).length > 10 ? room : null); // condensed if too wide
+    if (room !== undefined) put(el, "textLength", room && String(value).length > 10 ? room : null); // condensed
   }
 
   /** @param {fold.State} state @param {string} resource */

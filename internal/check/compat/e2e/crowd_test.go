@@ -104,6 +104,7 @@ func TestAThousandClientsAreDots(t *testing.T) {
 	p.run(t, `$("#crowd").dispatchEvent(new MouseEvent("click", { bubbles: true })), await $frames(2)`)
 	p.is(t, "1", "the lanes and dots of evicted clients", `$$("#watchers .lane.closed").length`)
 	p.run(t, `$("[data-station=ring]").dispatchEvent(new MouseEvent("click", { bubbles: true })), await $frames(2)`)
-	p.is(t, "0 0", "they are gone after a click elsewhere", `[$$("#watchers .lane.closed").length,
-		$picture().crowd.closed].join(" ")`)
+	p.is(t, "0 0 ", "they are gone after a click elsewhere, and the strip's text has its own width",
+		`[$$("#watchers .lane.closed").length, $picture().crowd.closed,
+			$("[data-text='crowd.says']").getAttribute("textLength")].join(" ")`)
 }
