@@ -1,5 +1,5 @@
-// Package hold lets people act on the running world: hold it and move it step by step, close the gate at one station,
-// and stop, slow down, speed up or advance its clock.
+// Package hold lets a user act on the running world, which is the pipeline with its clock: hold it and move it step by
+// step, close the gate at one station, and stop, slow down, speed up or advance the clock.
 //
 // Holding closes the [probe.Gate] and stops the [worldclock.Clock] together. One alone would mislead: with the gate
 // closed and the clock running, waits time out that otherwise would not; with the clock stopped and the gate open,

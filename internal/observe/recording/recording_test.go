@@ -226,7 +226,7 @@ func TestAGreedyRecordingIsRefusedBeforeItTakesMemory(t *testing.T) {
 	}
 }
 
-// small is a writer with room for so many bytes. A Write beyond that returns ENOSPC.
+// small is a writer with room for that number of bytes. A Write beyond it returns ENOSPC.
 type small int
 
 func (s *small) Write(p []byte) (int, error) {

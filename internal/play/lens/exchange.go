@@ -51,7 +51,7 @@ type exchange struct {
 	events   Events
 	piece    []byte    // a copy of the last piece of a watch
 	at       time.Time // the time at which the piece arrived
-	head     []byte    // the beginning of the body of a list
+	head     []byte    // the beginning of the body of a list or a failed watch
 }
 
 // rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the response parseable: it

@@ -176,7 +176,7 @@ func TestWhatIsSeenIsToldInTheLog(t *testing.T) {
 		!strings.Contains(report+refusal, "s3cret"), "got %s and %s", refusal, report)
 }
 
-// TestALogNamesSoManyResourcesThatItsRecordingCanBeShown requests more resources than the log may name.
+// TestALogNamesSoManyResourcesThatItsRecordingCanBeShown requests more resources than it may name: the rest get "".
 func TestALogNamesSoManyResourcesThatItsRecordingCanBeShown(t *testing.T) {
 	b := newBench(t, false, func(w http.ResponseWriter, _ *http.Request) {})
 	log := probe.NewLog(clock.RealClock{}, 0)
