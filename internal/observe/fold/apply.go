@@ -111,7 +111,7 @@ func (sub *Subject) move(info *Point, r *probe.Record) {
 	}
 }
 
-// look sets Fill to 0 and the queues' lengths. It drops their tokens, which may have left while the lane was quiet.
+// look sets the queues' lengths and drops their tokens, which may have left while the lane was quiet. Fill becomes 0.
 func (sub *Subject) look(info *Point, r *probe.Record) {
 	sub.Fill = 0
 	for i, name := range info.Args.List() {
@@ -139,7 +139,7 @@ func (r *Resource) crowd(rec *probe.Record) {
 	}
 }
 
-// subjectOf returns the record's subject, or nil. A point of a queue always has a subject, though its name may be "". A
+// subjectOf returns the record's subject, or nil. A queue's record is always about a subject, whose name may be "". A
 // subject that always exists is created by its first record. After a gap, a send also creates one that opens, because
 // the log may have lost the opening. Otherwise the result is nil, so a late record of a closed subject moves no queue.
 func (s *State) subjectOf(res *Resource, info *Point, r *probe.Record) *Subject {

@@ -19,7 +19,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// HangsAfter limits each wait for a process, far above what a busy machine needs: it finds hangs, not slowness.
+// HangsAfter limits each wait for a process. It is far more than a busy machine needs: it finds hangs, not slowness.
 const HangsAfter = 5 * time.Minute
 
 // Viz is a running cmd/viz.

@@ -73,7 +73,7 @@ var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // shown returns what delve and its program have written to stdout, without colours.
 func (s *session) shown() string { return colour.ReplaceAllString(s.Stdout.String(), "") }
 
-// wants waits until text follows the previous call's match in the output. It fails the test if delve ends before.
+// wants waits until text follows the previous call's match in the output. It fails the test if delve ends first.
 func (s *session) wants(text string) {
 	s.t.Helper()
 	ended := false
@@ -121,7 +121,7 @@ func (s *session) types(line string) {
 // interrupt acts as Ctrl-C at a terminal: the program stops, and delve's prompt returns.
 func (s *session) interrupt() { _ = syscall.Kill(-s.Cmd.Process.Pid, syscall.SIGINT) }
 
-// end closes delve's input, which ends delve and a stopped program. For 30 s at most, it interrupts a running one.
+// end closes delve's input, which ends delve and a stopped program. It interrupts a running program up to ten times.
 func (s *session) end() {
 	_ = s.typed.Close()
 	for range 10 {

@@ -35,7 +35,7 @@ func (q query) of(scope, selector string) query {
 	return q
 }
 
-// lists returns list queries with every combination of options, by descriptive names.
+// lists returns list queries with every combination of the options below, by descriptive names.
 func (v versions) lists() map[string]query {
 	all := map[string]query{}
 	for _, version := range v.names() {
@@ -185,7 +185,7 @@ func stagePair(t *testing.T) (*pair, versions) {
 	return p, v
 }
 
-// queries returns watch queries with every combination of options, by descriptive names.
+// queries returns watch queries with every combination of the options below, by descriptive names.
 func (v versions) queries() map[string]query {
 	all := map[string]query{}
 	yes, no := true, false
