@@ -281,8 +281,8 @@ func TestTheProgramEndsWhateverItDoes(t *testing.T) {
 }
 
 // TestTheClientHalfKeepsUp writes as fast as eight clients can. The server must not evict the client half, and no
-// reflector may begin again. With a ring of this size, each watcher's channels hold a hundred events: enough for a
-// moment in which a busy machine does not run the program, but far too few for a client that reads slowly.
+// reflector may begin again. With a ring of this size, a watcher's channels each hold about a hundred events: enough
+// for a moment in which a busy machine does not run the program, but far too few for a client that reads slowly.
 func TestTheClientHalfKeepsUp(t *testing.T) {
 	const clients, each = 8, 250
 	p := start(t, "-demo=false", "-controllers=false", "-flight=off", "-ring-capacity=8192")

@@ -138,7 +138,7 @@ func limitBody(w http.ResponseWriter, r *http.Request) {
 	r.Body = &limitedBody{ReadCloser: r.Body, limit: limit}
 }
 
-// limitedBody is a body with a deadline.
+// limitedBody is a request's body. At its end, it lifts the deadline that limitBody has set.
 type limitedBody struct {
 	io.ReadCloser
 	limit *http.ResponseController

@@ -41,7 +41,7 @@ type program struct {
 	stderr *strings.Builder
 }
 
-// start runs the program with args on a free port, and returns when the program has printed its line.
+// start runs the program with args on a free port, and returns when the program has printed that it listens.
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -65,7 +65,7 @@ func start(t *testing.T, args ...string) *program {
 }
 
 // child returns a command that is not started yet, and the text that the command will write to stderr. The command runs
-// this test binary with one more environment variable, chosen ("NAME=value"), which selects the program.
+// this test binary with one more environment variable, chosen ("NAME=value"), for the init functions.
 func child(t *testing.T, chosen string, args ...string) (*exec.Cmd, *strings.Builder) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)

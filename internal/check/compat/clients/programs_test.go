@@ -31,12 +31,12 @@ func output(t *testing.T, cmd *exec.Cmd) []string {
 	return strings.Split(strings.TrimSpace(unlike.ReplaceAllString(p.Stdout.String(), "UID")), "\n")
 }
 
-// checks runs the requests that a controller may send.
+// checks runs the program of that name, which sends the requests that a controller may send.
 func checks(t *testing.T, at *target) []string {
 	return output(t, exec.Command(program.BuildOf(t, "checks", "."), "-server", at.url))
 }
 
-// oldClient runs a program with the leader election, informers and queue of 2022.
+// oldClient runs oldclient, which uses the leader election, informers and queue of 2022.
 func oldClient(t *testing.T, at *target) []string {
 	return output(t, exec.Command(program.BuildOf(t, "oldclient", "."), "-server", at.url))
 }

@@ -58,7 +58,7 @@ func startCluster(t *testing.T, at *target, n int) {
 		`jsonpath={.items[?(@.metadata.name=="kube-scheduler")].metadata.name}`)
 }
 
-// schedule checks that kube-scheduler and kwok run the pods that may run, and no other pods.
+// schedule waits until 30 pods run. It returns what kube-scheduler and kwok did with them and with pods that must wait.
 func schedule(t *testing.T, at *target) []string {
 	startCluster(t, at, 4)
 	at.Run(t, "cordon", "kwok-0")

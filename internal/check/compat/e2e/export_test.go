@@ -123,7 +123,7 @@ func (p *page) exportedTour(t *testing.T, base string) {
 	p.strike(t, "Escape")
 }
 
-// exportedFrame plays a story in a frame of another page.
+// exportedFrame plays a story in a frame of another page. All of it must fit, with the words below the stage.
 func (p *page) exportedFrame(t *testing.T, dir, base string) {
 	t.Helper()
 	const frame = `<link rel="icon" href="data:,">

@@ -29,7 +29,7 @@ const setsOut = `new Promise((done) => {
 	look();
 })`
 
-// TestTheViewersOwnChangeStartsAtOnce creates a pod with kubectl while tokens of other changes move, and more wait.
+// TestTheViewersOwnChangeStartsAtOnce creates a pod with kubectl while other changes move. The pod must move at once.
 func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	alone(t)
@@ -73,7 +73,7 @@ func TestTheViewersOwnChangeStartsAtOnce(t *testing.T) {
 	p.becomes(t, "", `$("#own").checkVisibility() ? $("#own").innerText : ""`) // a jump clears the message
 }
 
-// TestAPhoneScrollsAlongWithTheViewersChange follows a pod to the last handler, which is below the window at first.
+// TestAPhoneScrollsAlongWithTheViewersChange creates a pod. The page must scroll to its last handler, below the window.
 func TestAPhoneScrollsAlongWithTheViewersChange(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

@@ -11,7 +11,7 @@ import (
 	"listwatch/internal/check/require"
 )
 
-// stacked returns the faults of the stage in a narrow window.
+// stacked returns the stage's faults in a narrow window: cut or overlapping boxes, scrolling, small texts, lost tokens.
 const stacked = `(() => {
 	const { scene } = listwatch.stage;
 	const wrong = [];

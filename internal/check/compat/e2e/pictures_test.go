@@ -18,7 +18,7 @@ const (
 	picturesSum = "pictures.sum" // the hashes of the pictures' sources, in docs
 )
 
-// drawn lists the files from which the README's pictures are made.
+// drawn lists patterns of the files that determine the README's pictures.
 var drawn = []string{
 	"viz/stage/*.js", "viz/stage/*.css", "viz/stage/*.templ", "viz/stage/layout.go", "viz/timeline/player.js",
 	"viz/log/fold.js",
@@ -30,7 +30,7 @@ var drawn = []string{
 // remarks matches comments and white space, which do not affect a picture.
 var remarks = regexp.MustCompile(`(?m)(?:^|\s)\s*//.*$|/\*(?s:.*?)\*/|\s+`)
 
-// sumOfPictures returns the hashes of the files in drawn, one for each pattern.
+// sumOfPictures returns a line for each pattern in drawn, with a hash of its files without their comments and spaces.
 func sumOfPictures(t *testing.T) string {
 	t.Helper()
 	var sum strings.Builder
@@ -50,7 +50,7 @@ func sumOfPictures(t *testing.T) string {
 	return sum.String()
 }
 
-// TestThePicturesAreOfThisPage checks that the files in drawn have not changed since the README's pictures were made.
+// TestThePicturesAreOfThisPage fails if a file in drawn has changed since the README's pictures were made.
 func TestThePicturesAreOfThisPage(t *testing.T) {
 	made := require.Value(os.ReadFile(filepath.Join(root, "docs", picturesSum)))(t)
 	require.Equal(t, sumOfPictures(t), string(made),

@@ -59,7 +59,7 @@ func TestTheStreamNamesTheSlow(t *testing.T) {
 		.test(el.textContent) && el.checkVisibility({ visibilityProperty: true })).length === 2`)
 }
 
-// TestTheStageCanBeLookedInto inspects all parts of the stage with one program and one browser.
+// TestTheStageCanBeLookedInto checks the inspector, the ring, clients' names, the timeline and anomalies on one page.
 func TestTheStageCanBeLookedInto(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-controllers=false", "-demo=false")

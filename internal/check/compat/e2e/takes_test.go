@@ -25,7 +25,7 @@ func (p *page) replays(t *testing.T, records []probe.Record) {
 	})
 }
 
-// writeRecording writes the records to a recording and returns its file.
+// writeRecording writes the records to a recording and returns its file's name.
 func writeRecording(t *testing.T, records []probe.Record) (name string) {
 	t.Helper()
 	file := require.Value(os.CreateTemp(t.TempDir(), "*.lw.gz"))(t)

@@ -199,7 +199,7 @@ const standing = `(async () => {
 	return named < 50 ? [named + " names were seen"] : wrong;
 })()`
 
-// TestWhatStandsCanBeRead runs standing on the recording of one pod's life.
+// TestWhatStandsCanBeRead expects standing to find no fault in the recording of one pod's life.
 func TestWhatStandsCanBeRead(t *testing.T) {
 	t.Parallel()
 	v := startViz(t, "-demo=false", "-controllers=false")

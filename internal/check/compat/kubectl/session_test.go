@@ -126,11 +126,11 @@ type watch struct {
 // play plays one command and returns its output, normalised.
 //
 //	viz FLAGS                    start the program
-//	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N" only the first lines count
+//	[EDIT=old/new] kubectl ARGS  run to the end; with "| head N", keep N lines of stdout
 //	set NAME [kubectl ARGS]      from now on, $NAME in commands and files is the output or, without kubectl, the time
 //	watch W kubectl ARGS         start, and wait until the server has accepted a watch
-//	until W TEXT                 wait for a line with TEXT; W's output up to that line
-//	stop W                       end W; the rest of W's output
+//	until W TEXT                 wait for a line with TEXT; return W's output up to it
+//	stop W                       end W; return the rest of W's output
 func (s *session) play(command string) (string, error) {
 	words, err := splitCommand(s.expand(command))
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *session) play(command string) (string, error) {
 
 func (s *session) expand(text string) string { return strings.NewReplacer(s.values...).Replace(text) }
 
-// set runs kubectl, if there is such a command, and makes its output the value of $NAME; otherwise the value is the
-// present time. set replaces $NAME by the value in the session's files; play replaces it in later commands.
+// set gives $NAME a value: the output of a kubectl command or, without one, the present time. It also replaces $NAME
+// by the value in the session's files; play replaces it in later commands.
 func (s *session) set(name string, kubectl []string) error {
 	value := time.Now().UTC().Format(time.RFC3339)
 	if len(kubectl) > 1 {
