@@ -75,8 +75,8 @@ func expect(state *fold.State, records []probe.Record) (columns []uint64, transf
 
 func byTaker(a, b [2]uint64) int { return int(a[1]*1e6+a[0]) - int(b[1]*1e6+b[0]) }
 
-// TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom traces six parts of each recording, of eighty records: the arrows of
-// queues must be the transfers that the fold counts, except those of deltas.
+// TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom traces six parts of each recording, each of up to eighty records.
+// The arrows of queues must be the transfers that the fold counts, except those of deltas.
 func TestTheSpaceTimeViewKnowsWhoHandedWhatToWhom(t *testing.T) {
 	t.Parallel()
 	nTransfers, nPassages := 0, 0

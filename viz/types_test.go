@@ -24,8 +24,8 @@ import (
 
 var update = cmdline.Bool("update", false, "write log/types.d.ts instead of comparing it")
 
-// TestTypesAreFresh checks that the page's types of the program's messages are those of Go's structs and tables, under
-// Go's names: probe.Record, fold.State.
+// TestTypesAreFresh expects log/types.d.ts to declare the types of the program's messages as Go's structs and tables
+// do, under Go's names: probe.Record, fold.State.
 func TestTypesAreFresh(t *testing.T) {
 	const file = "log/types.d.ts"
 	d := declarations{}
@@ -177,7 +177,7 @@ func (d declarations) fields(t reflect.Type) (fields []string) {
 	return fields
 }
 
-// value returns the TypeScript type of a value, with the keys of its maps, and declares its structs in stage.
+// value returns the TypeScript type of a value, with the keys of its maps, and declares its structs in namespace stage.
 func (d declarations) value(v reflect.Value) string {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -148,7 +148,7 @@ func TestAssetsHaveATypeAndAnETag(t *testing.T) {
 	}
 }
 
-// fakeWorld is a world with one watcher. It refuses version 1, and all requests of the console.
+// fakeWorld has one watcher. It refuses version 1 and all requests of the console; etcd.restart and watch-lists wait.
 type fakeWorld struct {
 	stories.Sandbox
 	added []sandbox.WatcherOptions
@@ -260,7 +260,7 @@ func TestCommandsAreCheckedAndAnsweredWithTheRightStatus(t *testing.T) {
 	assert.Equal(t, 404, alone.Code, "without a world")
 }
 
-// TestThePanelOfKnobsSaysHowEverythingStands checks the state of each kind of knob, and that names are not markup.
+// TestThePanelOfKnobsSaysHowEverythingStands checks the state of each kind of knob, and that names are escaped.
 func TestThePanelOfKnobsSaysHowEverythingStands(t *testing.T) {
 	log, _ := newLog()
 	ui := show(log, acted(&fakeWorld{state: sandbox.KnobState{

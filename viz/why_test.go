@@ -137,7 +137,7 @@ func TestWhoWaitsForWhomIsTold(t *testing.T) {
 	}
 }
 
-// TestHowAPlaceStandsIsRead reads the state leaf of several places from the picture of a stalled server half.
+// TestHowAPlaceStandsIsRead expects the rows of the state leaf for several places of a stalled server half.
 func TestHowAPlaceStandsIsRead(t *testing.T) {
 	const key = "/registry/pods/default/a"
 	w := newWhy(t, append(stalled(), rec(probe.RingAppend, "cacher", "ADDED", key, 5, 3, 7, 4, 4),
