@@ -62,7 +62,7 @@ func (u *UI) Run(ctx context.Context) {
 	u.pictures.Run(ctx)
 }
 
-// ServeHTTP answers one request, if [Guard] admits it.
+// ServeHTTP answers one request, unless [Guard] refuses it.
 func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.handler.ServeHTTP(w, r) }
 
 // rooms holds the scripts, styles, pictures and fonts of all rooms, by room. It also embeds export's script, which no

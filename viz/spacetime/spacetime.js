@@ -115,7 +115,7 @@ export class Spacetime {
   /** @param {probe.Record} r */
   lookOf(r) { return this.stage.follow.matches(r) ? " followed" : ""; }
 
-  // markOf returns a record's mark: a token for an anomaly or for a typed item in a queue, otherwise a dot.
+  // markOf returns a record's mark: a token for an anomaly or if a typed item enters or leaves a queue, else a dot.
   /** @param {Column} column @param {number} y */
   markOf(column, y) {
     const { stage: { fold, isFlag, says } } = this;

@@ -94,7 +94,7 @@ func Prototypes() templ.Component {
 	})
 }
 
-// watcherLane is the prototype of a watcher's lane; the script places its copies.
+// watcherLane is the prototype of a watcher's lane; lanes.js places its copies.
 func watcherLane() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -23,7 +23,7 @@ import { brief, shapeOf, shortKey } from "./tokens.js";
  * @property {string} informer
  * @property {Set<string>} serving
  * @property {{ members: { subject: string }[], names?: Map<string, string> } | null} story
- * @typedef {object} Look a way's look
+ * @typedef {object} Look how a way is planned and drawn
  * @property {string} [colour]
  * @property {string} [label] instead of the object's name
  * @property {string} [key]

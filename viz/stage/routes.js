@@ -40,7 +40,7 @@ const straight = (at) => [...at, "straight"];
 
 const alarm = { colour: "anomaly", ends: true, slow: true, fresh: true };
 
-// A Router finds the places for a record's way and adds the way to the plan.
+// A Router has what routes need: the places of a record's way, and go, which adds the way to the plan.
 export class Router {
   /**
    * @param {Ground} scene @param {Planner} plan

@@ -1,6 +1,6 @@
 // The sentence below the stage describes the moving change or, when the viewer steps, the record at the cursor. Screen
 // readers read it from a live region, which changes every two seconds at most, because otherwise they would never stop
-// talking. An anomaly goes to a region that interrupts. During a story, readers read the story's own text instead.
+// talking. A failure goes to a region that interrupts. During a story, readers read the story's own text instead.
 
 import { $, mark, part, parts, put, say } from "../dom/dom.js";
 import { isAlarm } from "../log/fold.js";
@@ -30,7 +30,7 @@ export class SentenceBar {
     this.stage = stage;
     this.bar = $("#sentence");
     /** @type {probe.Record | null} */
-    this.alarm = null; // an anomaly for the next sentence
+    this.alarm = null; // a failure for the next sentence
     /** @type {probe.Record | null} */
     this.told = null; // the record of the current sentence
     this.toldAt = 0;
@@ -55,7 +55,7 @@ export class SentenceBar {
       .findLast((r) => here(r) && (!change || changeOf(r) === change));
   }
 
-  // draw shows the caption's record or, after time to read or once another change moves, an anomaly or the newest one.
+  // draw shows the caption's record or, after time to read or once another change moves, a failure or the newest one.
   /** @param {number} now */
   draw(now) {
     this.speak(now);

@@ -8,7 +8,7 @@ package stage
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// theirText is a number at a station of a foreign server. key is the metric's name in otherserver.
+// theirText is a number at a station of a foreign server. key is the number's name in otherserver; etcd3 has none.
 type theirText struct{ station, key, unit string }
 
 // theirTexts are the numbers that lens.js fills in from the server's /metrics.

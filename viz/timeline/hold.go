@@ -44,7 +44,7 @@ func (h Hold) Panel() templ.Component {
 	return h.panel(h.World.Status())
 }
 
-// Held reports whether the world is held.
+// Held reports whether the world is held, which it never is without a World.
 func (h Hold) Held() bool { return h.World != nil && h.World.Status().Held }
 
 // Attend counts a page whose viewer can resume the world, until leave is called.
@@ -55,7 +55,7 @@ func (h Hold) Attend() (leave func()) {
 	return h.World.Attend()
 }
 
-// maxAdvance bounds one step of the pipeline's clock.
+// maxAdvance is the longest duration that a command may advance the clock by; "next" is not bounded.
 const maxAdvance = time.Hour
 
 // holdCommand is the body of POST /viz/hold.

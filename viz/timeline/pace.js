@@ -142,7 +142,7 @@ export class Pace {
     return r.point === "InputSent" || Boolean(own.who?.yours(r));
   }
 
-  // lags reports whether a goal is behind its time at a record without a change. The last few records never lag.
+  // lags reports whether a goal is too late to show a record without a change. The last few records never lag.
   /** @param {probe.Record} r */
   lags({ seq }) {
     const { goal } = this;

@@ -136,7 +136,7 @@ export class Timeline {
     const { player, scene: { story }, here } = this.stage;
     const last = this.flags.findLast((f) => f.seq <= player.cursor && gone.includes(f.point) && here(f));
     const lately = last && state.t - last.t < told;
-    // in a story, only its clients and the current beat count
+    // in a story, a 410 counts in its own beat, and if a client of the story got one
     const counts = !story || (last && last.seq > story.from && story.members.some(({ word }) => word === "410"));
     put($("#ring-tray"), "visibility", lately && counts ? "visible" : "hidden");
   }
