@@ -30,7 +30,7 @@ type cluster struct {
 
 	mu       sync.Mutex // guards the fields below
 	status   int        // the status of every list and watch; 0: the server answers them
-	requests []string   // the method, path, selector, version and Accept header of each request
+	requests []string   // the method, path, selector, version and Accept header of each list and watch
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {

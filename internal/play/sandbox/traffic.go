@@ -192,7 +192,7 @@ type demo struct {
 
 	// Owned by Run.
 	step   int
-	made   int    // number of pods so far, and the newest pod's number
+	made   int    // the number in the newest pod's name; 0: none yet
 	looked uint64 // number of the last record that the method viewers has read
 }
 

@@ -19,7 +19,7 @@ import (
 var full = os.Getenv("FULL") != ""
 
 // TestAStoryThatIsCancelledLeavesNothing cancels each story at every other beat and at one random record; in the long
-// form, at every beat and at twenty random records. Before that, the gate lets goroutines pass one point at a time:
+// form, at every beat and at twenty random records. Until then, the gate lets goroutines pass one point at a time:
 // the story is cancelled in the middle of its work.
 func TestAStoryThatIsCancelledLeavesNothing(t *testing.T) {
 	for _, each := range All {

@@ -40,7 +40,7 @@ func inEnv(t *testing.T, alone bool, body func(t *testing.T, w *Env)) {
 	})
 }
 
-// sayings has a pattern for each story's outcome, whose numbers come from the run.
+// sayings maps each story's id to a regular expression that the outcome ([Seen].Saw) must match.
 var sayings = map[string]string{
 	"loses-nothing":   `all ten, in order.*refused a watch of events`,
 	"slow-watcher":    `held 10 in its input and 10 in its result.*closed 0 of the others`,

@@ -97,7 +97,7 @@ type check struct {
 	ask  func() error // nil: not checked
 }
 
-// health serves one health endpoint: 500 if a check fails, otherwise 200. Failures and ?verbose list the checks.
+// health serves one health endpoint: 200, or 500 if a check fails. With ?verbose or a failed check it lists all checks.
 type health struct {
 	name   string
 	checks []check
@@ -220,7 +220,7 @@ func (m *metrics) Begin(r *http.Request, s *handlers.Scope, verb string) (end fu
 		labels = []string{upstreamVerbs[verb], gv.Group, gv.Version, s.Resource.Name, s.Subresource,
 			scopeOf(s, r, verb), "apiserver"}
 	}
-	dryRun, kind := "", "mutating" // kind is a label; upstream limits each kind separately
+	dryRun, kind := "", "mutating" // kind is a label; upstream limits the two kinds separately
 	if r.URL.Query().Get("dryRun") == metav1.DryRunAll {
 		dryRun = metav1.DryRunAll
 	}

@@ -122,7 +122,7 @@ func TestEveryWriteIsNoted(t *testing.T) {
 	assert.True(t, slices.Contains(managers(pod), "putter Update"), "after a PUT: got %v", managers(pod))
 }
 
-// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers puts a list element without its key: managedFields must stay.
+// TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers puts a list element without its key: managedFields must not change.
 func TestAWriteThatCannotBeNotedKeepsTheNotesOfOthers(t *testing.T) {
 	a := newAPI(t)
 	const path = "/api/v1/namespaces/default/serviceaccounts"
@@ -198,7 +198,7 @@ func TestTheStatusIsAppliedThroughItsOwnPath(t *testing.T) {
 		"got %s, %s", pod.Status.Phase, pod.ManagedFields[0].FieldsV1.GetRawBytes())
 }
 
-// TestEveryFieldOfEveryKindHasAType fills all fields: without its type, no manager of the object is recorded.
+// TestEveryFieldOfEveryKindHasAType fills all fields: one without a type would prevent managed fields of its object.
 func TestEveryFieldOfEveryKindHasAType(t *testing.T) {
 	for _, resource := range registry.Resources() {
 		obj := resource.NewFunc()

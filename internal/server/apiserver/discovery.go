@@ -75,7 +75,7 @@ type discovery struct {
 
 func newDiscovery(installed []*handlers.Scope) *discovery {
 	d := &discovery{core: newAggregated(), named: newAggregated(), resources: map[string]*metav1.APIResourceList{}}
-	// Paths are sorted, so a subresource follows its parent. Versions are sorted, too: the preferred one comes first.
+	// installed is sorted by path, so a subresource follows its parent. A group's preferred version comes first.
 	byGroup := map[schema.GroupVersion][]*handlers.Scope{}
 	for _, s := range installed {
 		byGroup[s.Resource.GroupVersion] = append(byGroup[s.Resource.GroupVersion], s)
@@ -248,7 +248,7 @@ type document map[string]*form
 type form struct {
 	contentType string
 	zipped      []byte
-	hash        string // the Etag, and in a v3 document's URL, whose response therefore never changes
+	hash        string // the Etag; also part of a v3 document's URL, so that a URL's response never changes
 }
 
 // loadOpenAPI reads the documents, once for all servers of the process.

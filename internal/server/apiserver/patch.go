@@ -121,7 +121,7 @@ type patcher struct {
 }
 
 // UpdatedObject is the UpdatedObjectInfo of a PATCH. Errors: 400 for a malformed patch, or another name or namespace;
-// 404 if there is no object to patch; 409 if an apply conflicts with other managers, or has a uid of a missing object;
+// 404 if there is no object to patch; 409 if an apply conflicts with managers, or has a uid and there is no object;
 // 413 beyond a limit; 415 for an apply of a scale; 422 for a patch that does not fit the object; ctx's.
 func (p *patcher) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	p.warnings = nil

@@ -59,7 +59,7 @@ func (b bindings) Create(ctx context.Context, namespace string, obj runtime.Obje
 
 // eviction is the eviction subresource of pods, with which kubectl drain removes pods from a node.
 //
-// Differs: it only deletes the pod, with the given preconditions. k8s.io/kubernetes/pkg/registry/core/pod/storage also
+// Differs: it only deletes the pod, with the given options. k8s.io/kubernetes/pkg/registry/core/pod/storage also
 // checks disruption budgets, and writes the reason for the eviction into the pod.
 type eviction struct{ pods *registry.Store }
 

@@ -64,8 +64,8 @@ func init() {
 
 // member is one etcd server between two restarts.
 //
-// Its settings have package embed's defaults, but embed does not start it: embed cannot change a setting between a
-// server's creation and its start.
+// Most of its settings are package embed's defaults, but embed does not start it: embed allows no change of a setting
+// between a server's creation and its start.
 type member struct {
 	// Set before the member is stored in its Etcd, never changed.
 	server  *etcdserver.EtcdServer

@@ -230,7 +230,7 @@ func (s *Store) readableLocked(ctx context.Context, rev int64) error {
 	return nil
 }
 
-// sinceLocked returns the history from rev on; 0 means the newest revision.
+// sinceLocked returns the history from rev on; 0 means the newest revision, and a compacted rev the oldest one.
 func (s *Store) sinceLocked(rev int64) []revision {
 	if rev <= 0 {
 		rev = s.revision
