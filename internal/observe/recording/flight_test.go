@@ -22,7 +22,7 @@ import (
 	"listwatch/internal/observe/rules"
 )
 
-// flown is a log with a fold of it, and the lines and the folder of a flight recorder that watches the log.
+// flown is a log, the picture folded from it, and the lines and the folder of a flight recorder that watches the log.
 type flown struct {
 	log   *probe.Log
 	pods  *probe.Probe

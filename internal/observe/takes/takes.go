@@ -25,8 +25,8 @@ var files embed.FS
 // StoryPrefix begins the name of the take of a story (internal/play/scenario); the story's id follows.
 const StoryPrefix = "story-"
 
-// LabPrefix begins the name of the take of a first try. The lab's id (internal/play/lab) follows; the take was recorded
-// with that lab's broken version of a chapter.
+// LabPrefix begins the name of the take of a first try, which is a lab's broken version of a chapter's code. The lab's
+// id (internal/play/lab) follows.
 const LabPrefix = "lab-"
 
 // Suffix ends the name of a recording's file.
@@ -49,7 +49,7 @@ var All = []Take{
 	{"slow", "A watcher does not read: its channels fill, the budget runs out, it is sent away", "default/a"},
 }
 
-// Broken lists the takes of first tries: chapters show them before the repair. Each title repeats the text's question.
+// Broken lists the takes of first tries: chapters show them before repairs. Each title repeats the chapter's question.
 var Broken = []Take{
 	{LabPrefix + "hole-in-history", "A watch resumes from what the ring no longer holds. Is it told?", "default/a"},
 	{LabPrefix + "build-the-table", "A watcher filters by the verb. What is its client told of a new pod?",
