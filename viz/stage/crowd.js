@@ -112,7 +112,7 @@ function tell(scene, el, visible, more) {
   const others = full || closed ? "go on, ≤ 0.1 s late" : "keep up";
   const all = parts.length > 0 ? `${parts.join(", ")} · ${dots.length - full - closed - waiting} ${others}` : "";
   const words = more || all || `${counted(n, "client")}: all keep up`;
-  scene.text("crowd.says", visible ? words : "", words.length > 34 ? 190 : 0);
+  scene.text("crowd.says", visible ? words : "", words.length > 28 ? 190 : 0);
   label(el, words);
 }
 
