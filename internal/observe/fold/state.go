@@ -24,8 +24,8 @@ const (
 type State struct {
 	Seq uint64 `json:"seq"`
 	T   int64  `json:"t"` // the time of the record Seq, in nanoseconds since the log was made
-	// Lost counts records that had left the log before the fold could read them. If it is not zero, queues and waits
-	// are known only since the last gap.
+	// Lost counts records that had left the log before the fold could read them. If it is not zero, queues, rows,
+	// cells and waits are known only since the last gap.
 	Lost      uint64               `json:"lost"`
 	Resources map[string]*Resource `json:"resources"` // by name; "" holds the records that concern no resource
 }
@@ -83,7 +83,7 @@ type Subject struct {
 	Counts map[string]uint64      `json:"counts"` // reports about the subject, by point
 	Queues map[string]*Queue      `json:"queues"`
 	Last   Last                   `json:"last"`
-	// Fill is the level of a watcher's fuller channel, from 1 (empty) to 101, if the log lacks some of the watcher's
+	// Fill is the level of a watcher's fuller channel, from 1 (empty) to 101 (full), if the log lacks some of its
 	// records. 0: Queues has the exact lengths.
 	Fill int64 `json:"fill,omitempty"`
 }
