@@ -14,7 +14,7 @@ var files embed.FS
 //go:embed stage-light.png
 var Preview []byte
 
-// Film is an animated PNG: ten seconds of the light stage, for visitors who do not open it.
+// Film is an animated PNG of 17 seconds on the light stage, for visitors who do not start the program.
 //
 //go:embed film-light.png
 var Film []byte

@@ -92,7 +92,7 @@ func alone(t testing.TB) {
 	})
 }
 
-// openPage shows url in a page, without the tour that a first visit opens.
+// openPage shows url in a page, without the tour that a first visit offers.
 func openPage(t testing.TB, url string) *page {
 	t.Helper()
 	browser, err := chromium()
