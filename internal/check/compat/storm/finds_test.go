@@ -10,7 +10,7 @@ import (
 
 // in parses a word such as "a3@12", which is object a at counter 3 and version 12.
 func in(word string) (o object) {
-	_, _ = fmt.Sscanf(word, "%1s%d@%d", &o.name, &o.n, &o.rv) // what a malformed word lacks stays zero
+	_, _ = fmt.Sscanf(word, "%1s%d@%d", &o.name, &o.n, &o.rv) // a malformed word leaves later fields zero
 	return o
 }
 
