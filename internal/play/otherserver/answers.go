@@ -46,7 +46,7 @@ type watched struct {
 	stop     func()       // cancels the informer; set before the first request; may be called several times
 	objects  atomic.Int64 // number of objects in the informer
 	first    atomic.Int64 // objects of a watch-list's initial state so far; negative while no such state arrives
-	exceeded atomic.Bool  // there is too much data; never reset
+	exceeded atomic.Bool  // whether there was too much data; never reset
 	trouble  atomic.Value // string: the problem with the newest response or with the connection; "": none
 }
 

@@ -17,7 +17,7 @@ const (
 	metricsPeriod = 5 * time.Second // the time between two reads of the server's metrics
 	// A large API server sends tens of megabytes.
 	maxMetrics         = 64 << 20 // bytes
-	maxMetricResources = 1000     // values of the label "resource"
+	maxMetricResources = 1000     // maximum number of resources; the others are left out
 )
 
 // Metrics holds the figures of the server's /metrics.

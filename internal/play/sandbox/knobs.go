@@ -313,7 +313,7 @@ type RingInfo struct {
 	Fixed    int    `json:"fixed"` // the fixed capacity; 0: the ring grows and shrinks
 }
 
-// Knobs returns the state that knobs can change. It may be called from any goroutine.
+// Knobs returns the knobs' descriptions, and the state that they can change. It may be called from any goroutine.
 func (s *Sandbox) Knobs() KnobState {
 	state := KnobState{
 		Names: map[string]string{}, WhyNot: map[string]string{}, Handlers: s.handlers.info(),

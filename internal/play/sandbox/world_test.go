@@ -36,13 +36,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	*Sandbox
 	pipeline *pipeline.Pipeline
-	client   *listwatch.RESTClient // a client like kubectl
+	client   *listwatch.RESTClient // outside of the client half, like kubectl
 	store    *mvcc.Store
 	log      *probe.Log
 	stop     func() // ends the pipeline and waits for it
 }
 
-// inWorld runs body in a bubble with a running pipeline.
+// inWorld runs body in a bubble with a running pipeline. change, unless nil, first adjusts the configurations.
 func inWorld(t *testing.T, change func(*Config, *pipeline.ClientConfig), body func(t *testing.T, w *world)) {
 	bubble.Test(t, func(t *testing.T) {
 		w := newWorld(t, change)

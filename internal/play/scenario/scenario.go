@@ -56,7 +56,7 @@ type Member struct {
 	Name string `json:"name"`
 	// Is selects the client's stream or watcher by texts of its records, like the Fields of a [probe.Query].
 	Is map[probe.Field]string `json:"is"`
-	// Nth is the client's index, from 0 and by arrival, among several with the same texts.
+	// Nth is the client's index, in the order of arrival from 0, among several clients with the same texts.
 	Nth int `json:"nth,omitempty"`
 	// Pin makes a pin at the ring show the client's version.
 	Pin bool `json:"pin,omitempty"`

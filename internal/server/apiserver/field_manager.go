@@ -55,12 +55,12 @@ func newFieldManager(s *handlers.Scope) handlers.FieldManager {
 	return &fieldManager{manager}
 }
 
-// unmanaged is the field manager of objects without managed fields.
+// unmanaged is the field manager of scales, which have no managed fields.
 type unmanaged struct{}
 
 func (unmanaged) Update(_, obj runtime.Object, _, _ string) runtime.Object { return obj }
 
-// resetFields returns a filter that excludes the fields that a write to this path cannot change, or nil if none.
+// resetFields returns a filter that excludes the fields that a write to this path cannot change; nil: there are none.
 func resetFields(resource *registry.Resource, subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	var reset *fieldpath.Set
 	switch {

@@ -168,7 +168,7 @@ type trouble struct {
 	fail   context.CancelCauseFunc
 }
 
-// report cancels broken with a description, an error (or nil), and advice.
+// report cancels broken with an error that has a description, advice, and err unless it is nil.
 func (t *trouble) report(what string, err error) {
 	advice := "Start again; if that does not help, with another -data-dir"
 	switch {

@@ -115,7 +115,7 @@ func (s *session) watch(key string, last int64, opts ...clientv3.OpOption) {
 	cancel()
 }
 
-// progress records the revision of a progress notification.
+// progress watches key, and records the revision of a progress notification that it requests.
 func (s *session) progress(key string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -155,7 +155,7 @@ func (s *session) progressBeside(key string, next int64) {
 				s.say("progress %s beside a watch from %d: %d", key, next, response.Header.Revision)
 				return
 			}
-		case <-time.After(50 * time.Millisecond): // request progress again
+		case <-time.After(50 * time.Millisecond): // then the loop requests progress again
 		}
 	}
 }

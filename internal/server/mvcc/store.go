@@ -244,7 +244,7 @@ func (s *Store) getLocked(key string, rev int64) *mvccpb.KeyValue {
 	return found
 }
 
-// compareLocked reports whether key's ModRevision is expected. If not, with getOnFailure, current is a copy of key.
+// compareLocked reports whether key's ModRevision equals expected. If not, getOnFailure copies key to current.
 func (s *Store) compareLocked(key string, expected int64, getOnFailure bool) (current *mvccpb.KeyValue, ok bool) {
 	found := s.getLocked(key, s.revision)
 	if ok = found.GetModRevision() == expected; !ok && getOnFailure {
