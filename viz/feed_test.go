@@ -412,7 +412,7 @@ func TestWhatNobodyCanLookAtComesInSums(t *testing.T) {
 		if n := len(page.sumsAt); n < 2 || n > 4 { // the last sum came after the last record
 			t.Errorf("%d sums since a second before the last record, want about three", n)
 		}
-		if page.others == 0 || page.others > sums*flowTail { // the newest records
+		if page.others == 0 || page.others > sums*flowTail { // the newest records come with each sum
 			t.Errorf("%d other records came with %d sums, want %d with each at most", page.others, sums, flowTail)
 		}
 		time.Sleep(4 * flowMemory)

@@ -83,7 +83,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 		v.Take, v.Mode, v.World = take.Name, "replay", false
 	}
 	if v.Figure = r.URL.Query().Has("figure"); v.Figure {
-		// The page may be in a frame of our own pages.
+		// Our own pages, but no others, may show this page in a frame.
 		const policy = "Content-Security-Policy"
 		header := w.Header()
 		header.Set(policy, strings.Replace(header.Get(policy), "frame-ancestors 'none'", "frame-ancestors 'self'", 1))

@@ -238,9 +238,9 @@ func (i *Inspector) partWhat(_ context.Context, p *part) (templ.Component, error
 // codeView is the code leaf: one declaration, and a list of all declarations that report the part's points.
 type codeView struct {
 	*book.Site
-	Point string                // the lit point
+	Point string                // the point of the highlighted line
 	Fact  string                // the point's [probe.Info] Fact
-	At    int                   // the lit line
+	At    int                   // the highlighted line
 	Sites []*book.Site          // the part's declarations, in path order
 	First map[*book.Site]string // the part's first point at each site
 }

@@ -7,9 +7,9 @@
  * @typedef {(Shape | number)[]} ShapeList
  */
 
-const maxTokens = 32; // in a queue; a pipe draws no more slots
-const maxCells = 128; // in the ring, which draws no more
-const maxRows = 24; // on a shelf
+const maxTokens = 32; // tokens in a queue; a pipe draws no more slots
+const maxCells = 128; // cells of the ring, which draws no more
+const maxRows = 24; // rows on a shelf
 const maxText = 240; // code points of any text a client may have chosen
 const maxQuoted = 4096; // characters of a text in a picture that the page did not make
 

@@ -21,8 +21,8 @@ const version = 1;
 const maxRecords = 2_000_000;
 const maxBytes = 512 * 2 ** 20; // the uncompressed file
 const maxLine = 64 * 2 ** 20; // characters of one line, which may be a header with a picture
-export const maxResources = 512; // in the picture (internal/observe/fold/state.go)
-export const maxParts = 50_000; // subjects, stores and waits
+export const maxResources = 512; // resources in a picture (internal/observe/fold/state.go)
+export const maxParts = 50_000; // subjects, stores and waits in a picture
 const together = 512; // records folded at once
 
 // readRecording reads a recording onto an empty tape, with occasional pictures. In its result, state is the picture

@@ -36,7 +36,7 @@ export class Tape {
     /** @type {Map<number, probe.Record>} */
     this.records = new Map(); // records by sequence number, in order of arrival
     /** @type {{ seq: number, parts: number, state: fold.State }[]} */
-    this.frames = []; // oldest first
+    this.frames = []; // pictures, the oldest first
     /** @type {Map<string, string>} */
     this.names = new Map(); // the clients' names by watcher, for closed watchers, too
   }
