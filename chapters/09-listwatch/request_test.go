@@ -122,8 +122,7 @@ func TestListWatchPutsSelectorsIntoEveryRequest(t *testing.T) {
 		sendInitialEvents, seconds := true, int64(590)
 		w := require.Value(lw.Watch(t.Context(), metav1.ListOptions{
 			SendInitialEvents: &sendInitialEvents, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-			AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
-		}))(t)
+			AllowWatchBookmarks: true, TimeoutSeconds: &seconds}))(t)
 		collect(w)
 		want := "0s GET /api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3Dn&limit=500&resourceVersion=0\n" +
 			"0s GET /api/v1/namespaces/default/pods?allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn" +

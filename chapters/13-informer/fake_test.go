@@ -133,8 +133,7 @@ func (s *fakeServer) Watch(_ context.Context, opts metav1.ListOptions) (watch.In
 		}
 		w.send(watch.Event{Type: watch.Bookmark, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			ResourceVersion: strconv.Itoa(s.rv), Annotations: map[string]string{
-				metav1.InitialEventsAnnotationKey: "true"},
-		}}})
+				metav1.InitialEventsAnnotationKey: "true"}}}})
 		from = s.rv
 	}
 	for _, event := range s.history {

@@ -25,8 +25,7 @@ func full(t *testing.T) (dir string) {
 	etcd := require.Value(etcdnode.Start(t.Context(), etcdnode.Options{Dir: dir}))(t)
 	conn := require.Value(etcd.Client().Dial(etcd.Client().Endpoints()[0]))(t)
 	_, err := pb.NewMaintenanceClient(conn).Alarm(t.Context(), &pb.AlarmRequest{
-		Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE,
-	})
+		Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE})
 	require.NoError(t, errors.Join(err, conn.Close(), etcd.Close()))
 	return dir
 }

@@ -35,8 +35,7 @@ func newAPI(t testing.TB) *api {
 		codec := require.Value(etcd3.NewCodec(scheme.Codecs, r.GroupVersion, etcd3.MediaTypeProtobuf))(t)
 		store := require.Value(etcd3.New(etcd3.Config{
 			Client: etcd, Codec: codec, NewFunc: r.NewFunc, ResourcePrefix: r.Prefix,
-			Clock: clock.RealClock{},
-		}))(t)
+			Clock: clock.RealClock{}}))(t)
 		maps.Copy(storages, handlers.Storages(registry.Config{Resource: r, Storage: store, Clock: clock.RealClock{}}))
 	}
 	return &api{apitest.API{T: t, Handler: New(Config{Config: handlers.Config{Storage: storages,

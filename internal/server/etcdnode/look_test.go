@@ -16,8 +16,7 @@ func raiseAlarm(t *testing.T, node *Etcd) {
 	conn := require.Value(node.Client().Dial(node.Client().Endpoints()[0]))(t)
 	defer conn.Close()
 	require.Value(pb.NewMaintenanceClient(conn).Alarm(t.Context(), &pb.AlarmRequest{
-		Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE,
-	}))(t)
+		Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE}))(t)
 }
 
 func TestALookSaysHowEtcdIs(t *testing.T) {

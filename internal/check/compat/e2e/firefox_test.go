@@ -98,8 +98,7 @@ func (f *firefox) run(t *testing.T, statements string) string {
 	t.Helper()
 	m := f.call(t, "script.evaluate", map[string]any{
 		"expression": "(async () => {" + eyes + statements + "})().then(String)", "awaitPromise": true,
-		"target": map[string]any{"context": f.tab},
-	})
+		"target": map[string]any{"context": f.tab}})
 	require.True(t, m.Result.Type == "success", "run %.200s: %s", statements, m.Result.ExceptionDetails.Text)
 	text, _ := json.Marshal(m.Result.Result.Value)
 	return string(text)

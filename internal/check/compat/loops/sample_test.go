@@ -24,8 +24,14 @@ const sampler = `(async () => {
 		return known[i] === day && day === night ? "" : name + ":" + colour + ";";
 	}).join("");
 	const tag = (name, how, inner = "") => "<" + name + " " + how + ">" + inner + "</" + name + ">";
-	const given = (el, but) => [...el.attributes].filter(({ name }) => !but.test(name))
-		.map(({ name, value }) => name + '="' + safe(value) + '" ').join("");
+	let before = [0, 0]; // the place of the path's dot before
+	const relative = (dot, end, x, y) => { // a thousand dots are shorter by a fifth
+		const [left, top] = before;
+		before = [x, y];
+		return end ? "zm" + round(x - left) + " " + round(y - top) : dot;
+	};
+	const given = (el, but) => [...el.attributes].filter(({ name }) => !but.test(name)).map(({ name, value }) =>
+		name + '="' + safe(value.replace(/(^|z)M(\S+) ([\d.]+)(?=h)/g, relative)) + '" ').join("");
 	const dropped = /^(class|style|role|transform|visibility|tabindex|aria-.*|data-.*)$/;
 	const turnOf = (turn) => tag("tspan", 'font-size="12"', turn);
 	const wordsOf = (node) => (node.nodeType === 3 ? safe(node.data) : turnOf(node.textContent));

@@ -177,8 +177,7 @@ func TestVSCodeAttaches(t *testing.T) {
 	e := newEditor(t)
 	const dispatch = "cacher.(*Cacher).dispatchEvent"
 	e.start("attach", dispatch, `event.Key == "/registry/pods/default/a"`, map[string]any{
-		"processId": v.Cmd.Process.Pid,
-	})
+		"processId": v.Cmd.Process.Pid})
 	created := program.Start(t, program.KubectlFor(t, v).Command("run", "a", "--image=nginx"))
 	e.stopsIn(dispatch)
 	e.does("disconnect", map[string]any{"terminateDebuggee": false}, "disconnect")
