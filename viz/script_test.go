@@ -337,7 +337,8 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.True(t, got[0] <= 4096+1024 && got[1] == 1, "records kept, and all of the log's are: got %v", got)
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims expects at most 200, though t + step may equal t beyond 2^53.
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims expects at most 200 marks, even for times
+// beyond 2^53, where adding a step may not change a time and a loop that adds would never end.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/texts.js"})
 	for name, test := range map[string]struct {

@@ -146,7 +146,7 @@ func TestBookPagesNeedNoExceptionFromThePolicy(t *testing.T) {
 	}
 }
 
-// TestWordsMeanPartsOfTheStage checks that the stage draws each part that has words, and that a chapter mentions it.
+// TestWordsMeanPartsOfTheStage checks that the stage draws each of text.Parts, and that a chapter mentions it.
 func TestWordsMeanPartsOfTheStage(t *testing.T) {
 	var drawn struct{ Pipes, Boxes map[string]json.RawMessage }
 	require.NoError(t, json.Unmarshal(require.Value(json.Marshal(stage.Geometry))(t), &drawn))

@@ -61,7 +61,7 @@ func TestALineHasItsRoomAndWhatChangesWithIt(t *testing.T) {
 	}
 }
 
-// isOthers reports whether a folder below compat is in another module. Such modules are for programs by other authors.
+// isOthers reports whether a folder below compat is in another module, whose dependencies differ.
 func isOthers(tree fs.FS, folder string) bool {
 	for ; strings.HasPrefix(folder, "internal/check/compat/"); folder = path.Dir(folder) {
 		if _, err := fs.Stat(tree, folder+"/go.mod"); err == nil {

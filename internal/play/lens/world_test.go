@@ -35,7 +35,7 @@ type world struct {
 	lens   *Lens
 	client *http.Client // sends to the lens
 	writes int
-	// Versions of pods: the first list's, and the newest that a client received.
+	// The version of the first list, and the newest in any response or event, the test's own writes included.
 	old, new string
 }
 

@@ -189,9 +189,9 @@ const (
 	labPatience = 10 * time.Second
 )
 
-// Play plays one story to its end, or until ctx is done, and undoes the story's changes, see [sandbox.Sandbox.Play].
-// Without an Operator it skips a story that needs one; Untold then has the reason. Errors: 404 for an unknown story,
-// otherwise those of [sandbox.Sandbox.Play]. In a lab a missing record is no error.
+// Play plays one story to its end, or until ctx is done. [sandbox.Sandbox.Play] undoes its changes and determines the
+// errors, unless the story needs an Operator: that one's world is not restored. Without one the story is skipped,
+// and Untold has the reason. An unknown story is a 404. In a lab a missing record is no error.
 func (w *Env) Play(ctx context.Context, id string) (Seen, error) {
 	story := Find(id)
 	if story == nil {

@@ -296,7 +296,7 @@ var dialects = []struct {
 	{regexp.MustCompile(`(ephemeral containers are disabled .*\))\.`), "$1"},
 	{regexp.MustCompile(`(?m)^! All commands and output from this session will be recorded .*\n`), ""}, // since 1.32
 	{regexp.MustCompile(`( is not valid for pod \S+) out of:.*`), "$1"},
-	{regexp.MustCompile(`\n *(Node-Selectors|Tolerations):\s*<none>`), ""}, // in pod templates only
+	{regexp.MustCompile(`\n *(Node-Selectors|Tolerations):\s*<none>`), ""}, // some versions omit these in pod templates
 }
 
 // dialect replaces the parts of an output that depend on kubectl's version.

@@ -157,7 +157,7 @@ func (s *session) understood() {
 }
 
 // TestVSCodeLaunchesARecipe launches one recipe as launch.json describes it. delve must build the recipe's package and
-// stop at the recipe's first stop. launch.json describes all recipes in the same form.
+// stop at the recipe's first stop. launch.json describes all recipes that run a test in the same form.
 func TestVSCodeLaunchesARecipe(t *testing.T) {
 	t.Parallel()
 	all := recipes(t)

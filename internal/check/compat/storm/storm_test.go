@@ -39,7 +39,7 @@ var (
 const (
 	namespace  = "storm"
 	endOfStorm = "end of the storm" // storm.now after the last fault
-	// patience limits the wait for a response, and for events after the storm: client-go may wait 30 s before a retry.
+	// patience limits each wait. After the storm, client-go may wait almost a minute before it retries.
 	patience = 90 * time.Second
 	healsIn  = time.Minute // from a fault to a successful write; only the pauses between the attempts count
 
