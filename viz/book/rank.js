@@ -1,13 +1,13 @@
 // The results of a search, best first (BM25). A place scores higher for a rarer word, and for being short.
 
 /**
- * @typedef {[address: string, page: string, heading: string, words: string]} Row
- *   words: after a line break, what people call the subject
+ * @typedef {[address: string, page: string, heading: string, words: string]} Row - words: text, line break, aliases
  * @typedef {{ row: Row, counts: Map<string, number>, size: number }} Place
  */
 
 const inHeading = 4; // the weight of a word in a short heading
-const inPage = 1.5; // the weight of a word in most pages' titles or in called.txt
+const inPage = 1.5; // the weight of a word in most pages' titles
+const inCalled = 2.5; // the weight of a word in called.txt
 const synonym = 0.6; // the weight of another word of the same meaning
 const sated = 1.4; // BM25's k1: a lower value makes repeated words stop counting sooner
 const long = 0.5; // BM25's b: the penalty for long places
@@ -29,8 +29,8 @@ const stemOf = (word) => (word.length < 4 ? word : word.replace(/(?:ions?|ings?|
   word.length - end.length < 3 || (end === "s" && word.endsWith("ss")) ? end : ""))
   .replace(/([bgmnpt])\1$/, "$1").replace(/(..)y$/, "$1i"));
 
-/** @param {string} text */
-const wordsOf = (text) => text.match(/[A-Za-z0-9_]+/g) ?? [];
+/** @param {string} text - of a metric's name, "apiserver_" and a histogram's endings do not count */
+const wordsOf = (text) => text.replace(/\bapiserver_|_(?:bucket|count|sum)\b/g, "").match(/[A-Za-z0-9_]+/g) ?? [];
 
 // stems returns the stems of words. A camel-case name has one stem for itself, and one for each of its parts.
 /** @param {string[]} words */
@@ -48,7 +48,7 @@ const alike = new Map(`ready load fill sync populate warm initialize; forbid ref
   reconnect resume rewatch; big large size capacity; twice duplicate double; modify mutate change; miss lose lost skip;
   cache store informer; throttle limit rate; memory ram oom leak; rv resourceversion; keep retain hold; compact forget;
   slow late delay; fail error; copy clone; start startup boot; newest latest recent; maximum max; update edit;
-  handler callback; permission rbac; apiserver server`.split(";").map((line) => stems(wordsOf(line)))
+  handler callback; permission rbac; apiserver server; minute min`.split(";").map((line) => stems(wordsOf(line)))
   .flatMap((group) => group.map((stem) => [stem, group])));
 
 /** @param {string} text */
@@ -59,7 +59,7 @@ function placeOf([address, page, heading, all]) {
   const [words, called = ""] = all.split("\n");
   const short = Math.min(1, 0.25 + 6 / wordsOf(heading).length); // 1 for up to eight words
   const counts = new Map();
-  for (const { text, worth } of [{ text: words, worth: 1 }, { text: called, worth: inPage },
+  for (const { text, worth } of [{ text: words, worth: 1 }, { text: called, worth: inCalled },
     { text: heading.replace(/\(\d+ \w+\)/, ""), worth: inHeading * short },
     { text: page, worth: /#at-[a-z]{3,}(-\d+)?$/.test(address) ? inHeading : inPage }]) {
     for (const stem of stems(wordsOf(text))) counts.set(stem, (counts.get(stem) ?? 0) + worth);
@@ -96,12 +96,13 @@ export class Index {
     }
   }
 
-  // wanted returns the stems of a query's significant words, if any, else of all. It completes an unknown last stem.
+  // wanted returns the stems of a query's significant words, if any, else of all. A metric in the index has one stem.
   /** @param {string} query */
   wanted(query) {
     const telling = wordsOf(query).filter((word) => !empty.has(word.toLowerCase()));
-    const all = [...new Set(stems(telling.length > 0 ? telling : wordsOf(query)))];
-    const last = all.at(-1) ?? "";
+    const all = [...new Set((telling.length > 0 ? telling : wordsOf(query)).flatMap((word) => (
+      stems([word]).filter((_, i, [whole = ""]) => i === 0 || !whole.includes("_") || !this.having.has(whole)))))];
+    const last = all.at(-1) ?? ""; // completed below if it may be the beginning of a word
     if (last.length < 3 || this.having.has(last) || alike.has(last)) return all;
     const [meant = last] = [...this.having.keys()].filter((stem) => stem.startsWith(last))
       .sort((a, b) => (this.having.get(b)?.length ?? 0) - (this.having.get(a)?.length ?? 0));
@@ -113,8 +114,7 @@ export class Index {
     /** @type {Map<Place, { sum: number, has: number }>} */
     const scores = new Map();
     query = query.replace(/\*\w+\.\w+/g, " "); // the Go type in a log line
-    const known = wordsOf(query).filter((word) => stems([word]).some((stem) => this.having.has(stem)));
-    const called = bare(known.join(" "));
+    const called = bare(wordsOf(query).filter((word) => stems([word]).some((stem) => this.having.has(stem))).join(" "));
     let whole = 0;
     for (const stem of this.wanted(query)) {
       /** @type {Map<Place, number>} */
