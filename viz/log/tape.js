@@ -58,6 +58,7 @@ export class Tape {
     for (const r of list) {
       if (r.point === "WireOpened") this.name(r.resource, r.subject, r.texts?.agent);
       keep(this.records, r.seq, r, this.room + spare);
+      for (const seq of this.records.keys()) if (seq > r.seq - this.room - spare) break; else this.records.delete(seq);
     }
   }
 
@@ -65,8 +66,7 @@ export class Tape {
   /** @param {fold.State} state @param {boolean} [always] @param {boolean} [given] */
   keep(state, always = false, given = false) {
     const { frames } = this;
-    let i = frames.length;
-    while (i > 0 && frames[i - 1].seq > state.seq) i--;
+    const i = frames.findLastIndex(({ seq }) => seq <= state.seq) + 1;
     const before = frames[i - 1];
     if (before?.seq === state.seq) return;
     if (!always && before && state.seq - before.seq < Math.max(frameEvery, before.parts)) return;
