@@ -166,7 +166,8 @@ func (p *page) exportedSearch(t *testing.T, base string) {
 	for _, search := range []struct{ words, leads, there string }{
 		{"storeElement", "/book/docs/OLD-NAMES.html#", `$(":target")?.textContent.includes("storeElement")`},
 		{"zeppelin", "", ""},
-		{"stale write", "/index.html?story=stale-write", `document.body?.dataset.story === "stale-write"`},
+		{"watcher close due to unresponsiveness", "/index.html?story=slow-watcher",
+			`document.body?.dataset.story === "slow-watcher"`},
 	} {
 		p.do(t, chromedp.Navigate(base+"/book/06-cacher.html"))
 		p.searched(t, search.words, search.leads)
