@@ -9,7 +9,8 @@ const route = "TxnCommitted | Etcd3IncomingSent Etcd3IncomingReceived | Etcd3Res
   "AddReceived PendingPushed PendingPopped HandlerCalled || WorkAdded WorkGot";
 const runs = route.split("||").map((each) => each.split(" "));
 const phases = route.split("|").map((each) => each.split(" "));
-const [hurried, greatly] = [1.3, 2]; // multiples of the reading pace
+const hurried = 1.3; // multiples of the reading pace
+const greatly = 2;
 
 /** @param {string[][]} groups @param {probe.Record} a @param {probe.Record} b */
 const inOne = (groups, a, b) => groups.some((each) => each.includes(a.point) && each.includes(b.point));

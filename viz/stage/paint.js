@@ -170,8 +170,7 @@ export class Brush {
    */
   beside({ label, x, y, left }, free = () => true) {
     const wide = widthOf(label, font);
-    const from = left ? x + 12 : x - 12 - wide;
-    // 26 units: a pill begins before its name
+    const from = left ? x + 12 : x - 12 - wide; // below, 26 units: a pill begins before its name
     const on = (/** @type {Written} */ [, oy, , ox, w]) => Math.abs(oy - 5 - y) < 16 && ox - 26 < from + wide
       && from < ox + w + 8;
     if (this.labels.some(on) || !free([from, y - 6, from + wide, y + 6], false)) return null;

@@ -182,8 +182,7 @@ func everyChapterIsLegible(t *testing.T, v *viz, p *page) {
 	for i, chapter := range chapters {
 		p.do(t, prefers("color-scheme", []string{"light", "dark"}[i%2]), chromedp.Navigate(v.URL+chapter))
 		p.settled(t, chapter, func(m mini) bool { return m.Step >= 1 && m.Steps >= 3 })
-		p.becomes(t, fmt.Sprint(i%2 == 1),
-			`getComputedStyle(document.body).backgroundColor.match(/\d+/g)
+		p.becomes(t, fmt.Sprint(i%2 == 1), `getComputedStyle(document.body).backgroundColor.match(/\d+/g)
 				.reduce((sum, c) => sum + Number(c), 0) < 3 * 128`)
 		for _, part := range []string{"0", "0.4", "1"} { // these show the top, a lit line, and a list of files
 			p.run(t, `window.scrollTo({ top: document.documentElement.scrollHeight * %s, behavior: "instant" })`, part)
@@ -270,8 +269,7 @@ func figuresAnswer(t *testing.T, v *viz, p *page) {
 func chapterListsItsMoments(t *testing.T, v *viz, p *page) {
 	without := emulation.SetScriptExecutionDisabledParams{Value: true}
 	p.do(t, tells(emulation.SetScriptExecutionDisabled, without), chromedp.Navigate(v.URL+"/book/06-cacher"))
-	shown := evaluate[bool](t, p,
-		`!$("#mini iframe") && $("#mini .hands").hidden
+	shown := evaluate[bool](t, p, `!$("#mini iframe") && $("#mini .hands").hidden
 		&& $$("#mini .steps li").filter((li) => li.checkVisibility()).length > 4`)
 	assert.True(t, shown, "without script no moments are listed, or there are buttons that do nothing")
 }

@@ -41,8 +41,7 @@ func (p *page) addWatcher(t *testing.T) {
 	p.click(t, "#watcher-form [name=watchList]", "#watcher-form .main")
 	p.until(t,
 		`$$("[data-watcher] title").some((el) => /listwatch-page-.*sendInitialEvents=true/.test(el.textContent))`)
-	p.until(t,
-		`$$("[data-watcher] title").some((el) => el.textContent.includes("metadata.name") &&
+	p.until(t, `$$("[data-watcher] title").some((el) => el.textContent.includes("metadata.name") &&
 			el.textContent.includes("notin"))`)
 	p.pick(t, "#open-knobs")
 	p.click(t, "#knob-watchers button")
