@@ -360,7 +360,7 @@ func (s *stand) tell(t *testing.T, query string) (page *told, heard <-chan struc
 }
 
 // TestTheViewersOwnChangeComesBesideASum writes thirty thousand records a second. One change among them is kubectl's,
-// which requested it before the sums began: each of its records must come beside a sum.
+// requested before the sums began: each of its records must come beside a sum.
 func TestTheViewersOwnChangeComesBesideASum(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStand(t, probe.NewLog(clock.RealClock{}, 1<<17))

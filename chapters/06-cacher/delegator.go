@@ -102,8 +102,8 @@ func (d *CacheDelegator) GetList(
 	return err
 }
 
-// endConsistentRead counts a list of the newest state. If the cache did not reach, within three seconds, the version
-// that the storage had when the list began, it reads the list from the storage.
+// endConsistentRead counts a list of the newest state. It reads the list from the storage if the cache, within
+// three seconds, did not reach the version that the storage had when the list began.
 //
 // Differs: with the gate ConsistentListFromCacheSkipTimeoutFallback (alpha, off) upstream answers 429 instead.
 func (d *CacheDelegator) endConsistentRead(ctx context.Context, key string, opts storage.ListOptions,

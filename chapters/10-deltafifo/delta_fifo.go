@@ -178,8 +178,8 @@ func (f *DeltaFIFO) unqueuedLocked() []string {
 	return keys
 }
 
-// Resync queues a [Sync] for every object of the store whose key is not queued: what waits for the others is newer than
-// what the store has. It never fails.
+// Resync queues a [Sync] for every object of the store whose key is not queued: the deltas that wait for the others are
+// newer than the store. It never fails.
 //
 // Upstream: k8s.io/client-go/tools/cache/delta_fifo.go: (*DeltaFIFO).Resync
 func (f *DeltaFIFO) Resync() error {

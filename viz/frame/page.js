@@ -52,7 +52,7 @@ const scene = new Scene(JSON.parse(dataset.geometry ?? "{}"));
 const on = {
   /** @type {ReturnType<typeof serverSource> | null} */
   source: null, // the server's log; null for a recording that the page reads
-  shown: { log: "", recording: "" }, // how links name the log and the recording on stage
+  shown: { log: "", recording: "" }, // the names of the log and the recording in links
   resource: dataset.resource ?? "", connection: "connecting",
 };
 const frames = {

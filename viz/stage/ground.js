@@ -60,8 +60,8 @@ export const leftward = new Set(["fifo", "pending", "workqueue", "add", "next"])
 const chip = 15; // the width of an entry, in units, while the pipe has room
 const thinnest = 3;
 
-// drawnOf returns how many entries of a queue without slots are drawn. stepOf returns the width of an entry in units:
-// that of a slot or, without slots, chip, or less if the entries would not fit.
+// drawnOf returns how many entries of a queue without slots are drawn. stepOf returns the width of an entry in units: a
+// slot's or, without slots, chip, or less if the entries would not fit.
 /** @param {{ W: number }} pipe @param {number} len */
 export const drawnOf = ({ W }, len) => Math.min(len, Math.floor(W / thinnest));
 /** @param {{ W: number }} pipe @param {number} len @param {number} slots */

@@ -1,5 +1,5 @@
-// Motion paints a plan: a token travels, and rests between two hops. While time is stopped, a dotted way leads
-// from each token to its next place. In a stream, the ways have stripes (streams.js).
+// Motion paints a plan: a token travels, and rests between two hops. While time is stopped, a dotted way
+// leads from each token to its next place. In a stream, the ways have stripes (streams.js).
 
 import { newSheet } from "../dom/canvas.js";
 import { isAnomaly } from "../log/fold.js";

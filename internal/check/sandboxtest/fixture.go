@@ -71,7 +71,7 @@ func Run(t *testing.T, logSize int, body func(t *testing.T, w *Fixture)) {
 	bubble.Test(t, func(t *testing.T) {
 		clk := clock.RealClock{} // reads the bubble's time
 		w := &Fixture{t: t, Log: probe.NewLog(clk, logSize), Clock: clk, etcd: etcd{mvcc.New(clk), new(atomic.Int64)}}
-		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // as in the program: the log omits quiet lanes' records
+		w.Log.LimitLoud(probe.LoudLanes, sandbox.Followed) // like the program: the log omits quiet lanes' records
 		w.Probe = probe.New(w.Log)
 		w.Pipeline = &pipeline.Pipeline{}
 		require.NoError(t, w.startServer())

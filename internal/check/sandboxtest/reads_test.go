@@ -27,7 +27,7 @@ import (
 type read struct {
 	query string
 	code  int
-	waits time.Duration // how long the server waits before it responds
+	waits time.Duration // the server's wait before it responds
 	says  string        // part of the response, or of a watch's first frame; "": the watch sends no frame
 	exact bool          // whether the list's version is VERSION or TOKEN's; otherwise it may be later
 }

@@ -12,8 +12,8 @@
 // At a breakpoint or after SIGSTOP, wall time goes on but the program does not. The clock must not count that time:
 // otherwise every deadline would have passed when the program continues. Noticing the stop afterwards would be too
 // late, because a goroutine that reads the clock may run first. So the clock depends on a heartbeat: Run beats every
-// [beatPeriod], and if no beat comes, the world's time stops after [reach]. The first beat after a stop continues from
-// that time, and sends the stop's length to [Clock.Stops].
+// [beatPeriod], and if no beat comes, the world's time stops after [reach]. The first beat after a stop
+// continues from there, and sends the stop's length to [Clock.Stops].
 //
 //	beats  +--+--+                           +--+--+>
 //	world  ----------+ at most reach         +------->   goes on where it stopped

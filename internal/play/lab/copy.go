@@ -18,8 +18,8 @@ import (
 const marker = ".lab"
 
 // Start writes the checkout's committed tree into dir, makes the lab's edit (for a Predict: the answer file), removes
-// the solution from the lab's file there, and adds the marker. From a checkout without git, it copies the regular files
-// that are not hidden. It creates dir, which must be empty if it exists. After an error dir may contain part of a copy.
+// the solution from the lab's file there, and adds the marker. A checkout without git gives its regular files that are
+// not hidden. Start creates dir, which must be empty if it exists. After an error dir may contain part of a copy.
 func Start(root, dir string, l Lab) error { return start(root, dir, l.ID, l.prepare) }
 
 // start does the work of Start and StartPath: id goes into the marker, and prepare changes the copied sources.

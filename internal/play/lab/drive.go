@@ -35,8 +35,8 @@ type Action struct {
 }
 
 // Drive builds and starts the program in the working copy dir, plays the step's script, and stops it. It writes each
-// action to progress. problem is a failed build or start, or the first wrong response, or "". broken lists the numbers
-// of broken promises. err means that ctx is done, the script took over five minutes, or the program cannot be run.
+// action to progress. problem is a failed build or start, or the first wrong response, or "". broken lists the broken
+// promises' numbers. err means that ctx is done, the script took over five minutes, or the program cannot be run.
 func (l Lab) Drive(ctx context.Context, dir string, progress io.Writer) (problem string, broken []int, err error) {
 	binary := filepath.Join(dir, PathFolder, "viz.exe") // Windows only starts files with this suffix
 	fmt.Fprintln(progress, "building the program, to run it with -demo=false", strings.Join(l.Flags, " "), "…")

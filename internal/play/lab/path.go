@@ -15,7 +15,7 @@ import (
 )
 
 // The path is one working copy for all steps. A step is a build-it lab of a chapter from 02 to 14; at first its body is
-// that chapter's first try. The copy's PathFolder holds, for each step, a file with its state, and our source of it.
+// the chapter's first try. The copy's PathFolder holds, for each step, a file with its state, and our source of it.
 const (
 	PathFolder = ".path"
 	pathID     = "path"                // the id in the working copy's marker

@@ -192,8 +192,8 @@ const (
 )
 
 // Transport sends requests to one server with several addresses. It keeps to one address until that fails, and then
-// prefers the next one. It follows no redirects, uses no proxy, and leaves compression to the client. It may be used
-// from any goroutine.
+// prefers the next one. It follows no redirects, uses no proxy, and leaves compression to the client. Any goroutine
+// may use it.
 //
 // Differs: an [http.RoundTripper] must close the request's body. This one leaves it open for the next attempt. The
 // lens's ReverseProxy closes it, and our own requests have none.

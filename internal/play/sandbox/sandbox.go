@@ -194,8 +194,8 @@ func (s *Sandbox) start(ctx context.Context, do command, over func(error)) {
 	<-begun
 }
 
-// finish removes a command that is over, and then answers the request, whose client may at once send another command of
-// that kind. If the request no longer waits, finish writes a record of the end.
+// finish removes a command that is over, and then answers the request, whose client may at once send another such
+// command. If the request no longer waits, finish writes a record of the end.
 func (s *Sandbox) finish(o *order) {
 	s.running--
 	delete(s.alone, o.kind)

@@ -63,8 +63,8 @@ type WatcherInfo struct {
 }
 
 // watchers holds the watches that viewers open. Each is a separate HTTP client that reads its stream and drops the
-// events. When a stream ends, the watcher opens another one from the last resource version that it has saved or, if
-// that version has expired, from the current state. Every client must resume a watch in this way.
+// events. When a stream ends, the watcher opens another one from the last resource version that it has saved, or, if
+// the server no longer has that version, from the current state. Every client must resume a watch in this way.
 //
 // The command that has the machine to itself changes the list. But if the server refuses a watcher's first request, the
 // watcher's command removes the watcher while other commands may run.

@@ -34,8 +34,8 @@ import (
 // The library structured-merge-diff implements the rules; this file supplies the types.
 //
 // Upstream: k8s.io/apimachinery/pkg/util/managedfields/fieldmanager.go: FieldManager
-// Differs: the time of an entry is wall time, because the library accepts no clock; all other times of objects are
-// from the server's clock.
+// Differs: the time of an entry is wall time, because the library accepts no clock; all other times of objects
+// come from the server's clock.
 type fieldManager struct{ manager *managedfields.FieldManager }
 
 // newFieldManager returns the field manager of one path; for a scale, one that records nothing.

@@ -135,8 +135,8 @@ const lockWait = time.Second
 
 // checkFolder returns an error if the data in dir is unusable: an older version of this program wrote it with three
 // members, or another process has locked the database. In the first case etcd would start an empty database next to the
-// old one; in the second it would wait for the lock forever, without a message. The check has a race: two processes
-// that start at the same time may both pass, and one of them then waits.
+// old one; in the second it would wait for the lock forever, without a message. The check has a race: if two processes
+// start at the same time, both may pass, and one of them then waits.
 func checkFolder(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "etcd-1", "member")); err == nil {
 		return fmt.Errorf("the etcd data in %s was made by three nodes, which this program does not run: start with "+

@@ -241,7 +241,7 @@ func BenchmarkProbes(b *testing.B) {
 		var p *probe.Probe
 		if state == "on" {
 			log := probe.NewLog(clock.RealClock{}, 0)
-			log.LimitLoud(probe.LoudLanes, nil) // as in the program: the log omits quiet lanes' records
+			log.LimitLoud(probe.LoudLanes, nil) // like the program: the log omits quiet lanes' records
 			p = probe.New(log).Resource("pods")
 		}
 		for _, n := range []int{100, 1000} {

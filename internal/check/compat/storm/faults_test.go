@@ -79,8 +79,8 @@ func (s *storm) moment() time.Duration {
 	return time.Duration(200+s.random.IntN(1000)) * time.Millisecond
 }
 
-// ask sends a request over a connection of its own, because net/http would not repeat a command on a kept connection
-// that the program is just closing. A non-nil body is sent as JSON. Without a response, code is 0 and answer the error.
+// ask sends a request over a connection of its own, because net/http would not repeat a command whose kept connection
+// the program is just closing. A non-nil body is sent as JSON. Without a response, code is 0 and answer the error.
 func (s *storm) ask(within time.Duration, method, path string, body any) (code int, answer []byte) {
 	var data []byte
 	if body != nil {
