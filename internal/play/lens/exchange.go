@@ -49,9 +49,8 @@ type exchange struct {
 	bytes    int64  // bytes read so far
 	why      string // the reason for the end
 	events   Events
-	piece    []byte    // a copy of the last piece of a watch
-	at       time.Time // the time at which the piece arrived
-	head     []byte    // the beginning of the body of a list or a failed watch
+	piece    []byte // a copy of the last piece of a watch
+	head     []byte // the beginning of the body of a list or a failed watch
 }
 
 // rewrite sets the server's URL and Host: kubectl proxy refuses other Hosts. It also makes the response parseable: it
@@ -93,7 +92,7 @@ func (x *exchange) answered(status int, header http.Header) {
 	l, r := x.lens, x.request
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.status, r.lastFrame = status, l.config.Clock.Now()
+	r.status = status
 	r.gone = status == http.StatusGone && r.Watch
 	if r.Watch && r.reads() && (status == http.StatusOK || status == http.StatusSwitchingProtocols) {
 		r.streams = true
@@ -121,10 +120,9 @@ func (x *exchange) Read(p []byte) (int, error) {
 	x.writing.Store(0)
 	x.look()
 	n, err := x.ReadCloser.Read(p)
-	x.at = x.lens.config.Clock.Now()
 	if n > 0 {
 		x.bytes += int64(n)
-		x.writing.Store(x.at.UnixNano())
+		x.writing.Store(x.lens.config.Clock.Now().UnixNano())
 		x.keep(p[:n])
 	}
 	switch {
@@ -150,7 +148,7 @@ func (x *exchange) keep(p []byte) {
 // look parses the saved piece, after the proxy has written it to the client.
 func (x *exchange) look() {
 	for _, event := range x.events.Read(x.piece) {
-		x.lens.frame(x.request, event, x.at)
+		x.lens.frame(x.request, event)
 	}
 	x.piece = x.piece[:0]
 }

@@ -29,11 +29,10 @@ type request struct {
 	trail *trail // nil: the request is outside the API, so no verdict judges it
 	named string // the resource's name in the log; "": there are too many
 
-	status    int
-	lastFrame time.Time // the time of the last frame or, before the first, of the header
-	rv        string    // the version of the list or object in the response
-	cause     string    // the reason for the end
-	ended     time.Time // zero: the request is open
+	status int
+	rv     string    // the version of the list or object in the response
+	cause  string    // the reason for the end
+	ended  time.Time // zero: the request is open
 
 	// Only for a watch.
 	streams  bool          // the response has begun, with status 200 or 101
@@ -96,8 +95,8 @@ func (l *Lens) begin(ask Ask, path, query string) *request {
 	return r
 }
 
-// frame writes a readable frame of a watch to the log. It saves the time, a 410, and the version of an initial state.
-func (l *Lens) frame(r *request, event Event, at time.Time) {
+// frame writes a readable frame of a watch to the log. It saves a 410 and the version of an initial state.
+func (l *Lens) frame(r *request, event Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := r.trail
@@ -105,7 +104,6 @@ func (l *Lens) frame(r *request, event Event, at time.Time) {
 		l.tellLocked(r, probe.FrameWritten, probe.Record{Type: event.Type, Key: event.Key,
 			RV: storage.ProbeVersion(event.RV), Args: [4]int{event.Size}})
 	}
-	r.lastFrame = at
 	switch {
 	case event.Type == "ERROR":
 		r.gone = r.gone || event.Code == http.StatusGone
