@@ -40,12 +40,13 @@ export function milliseconds(ns) {
 export const times = (speed) =>
   speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 
-// marks returns round times from one time to another: up to eight for eight hours or less, else up to 200 full hours.
+// marks returns the round times from one time until before another: up to eight for eight hours or less, else up to
+// 200 full hours.
 /** @param {number} from @param {number} to */
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];
   const step = (steps.find((s) => (to - from) / 1e9 / s <= 8) ?? 3600) * 1e9;
   const first = Math.ceil(from / step);
-  const n = Math.min(200, Math.ceil((to - from) / step));
+  const n = Math.min(200, Math.max(0, Math.ceil(to / step) - first));
   return Array.from({ length: n }, (_, i) => (first + i) * step);
 }
