@@ -39,7 +39,8 @@ run: ## start everything in one process: etcd, API server, client half, page
 test: ## everything CI runs: linters, all tests, the real kubectl, client-go and browser; 10 to 20 minutes on two cores
 	@sh internal/check/tools/needs.sh # git, a C compiler, chromium
 	@rm -rf bin/test && mkdir -p bin/test
-	@# The linters run in the background at low priority until the browser phase, which needs both cores.
+	@# The linters run in the background at lower priority until the browser phase, which needs both cores. At the lowest
+	@# priority they would not end on a busy machine.
 	@{ $(MAKE) lint || echo "RED: make lint"; } > bin/test/lint 2>&1 & \
 	for phase in $(PHASES); do \
 	  if [ $$phase = browser ]; then wait; cat bin/test/lint; fi; \
@@ -89,18 +90,18 @@ full: test storm cross tab clients ## what CI runs, and what takes too long for 
 
 lint: ## gofmt, vet, fresh templates, what .golangci.yml asks for, and the types of the page's scripts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go' | grep -v _templ.go))" || { gofmt -l $$(git ls-files '*.go' | grep -v _templ.go); exit 1; }
-	nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./cmd/viz
-	cd internal/check/compat && nice -n 19 $(GO) vet ./... && nice -n 19 $(GO) vet -tags full ./e2e ./clients
+	nice -n 5 $(GO) vet ./... && nice -n 5 $(GO) vet -tags full ./cmd/viz
+	cd internal/check/compat && nice -n 5 $(GO) vet ./... && nice -n 5 $(GO) vet -tags full ./e2e ./clients
 	@# Notes that never fail: changed sentences of documents that may be true only in the usual case.
 	@git diff -U0 $$(git merge-base HEAD main 2>/dev/null || echo HEAD) -- '*.md' | \
 	  grep -iE '^[+].*(every|always|tables? above|the same)' | sed 's/^+/note: true of each row, with a cache and without? /' || true
-	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 19 $(GO) tool $(TOOLS) templ generate -path bin/fresh
+	@rm -rf bin/fresh && mkdir -p bin/fresh && cp -R go.mod viz bin/fresh && nice -n 5 $(GO) tool $(TOOLS) templ generate -path bin/fresh
 	diff -r viz bin/fresh/viz # if they differ: run make generate and commit the result
-	nice -n 19 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
-	cd internal/check/compat && nice -n 19 $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run --build-tags full -c ../../../.golangci.yml ./...
-	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz || \
+	nice -n 5 $(GO) tool -modfile=internal/check/tools/lint/go.mod golangci-lint run ./...
+	cd internal/check/compat && nice -n 5 $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run --build-tags full -c ../../../.golangci.yml ./...
+	nice -n 5 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz || \
 	  { echo "if types.d.ts lacks a name: declare it in Go's table, then run make generate"; exit 1; }
-	nice -n 19 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # the scripts without DOM
+	nice -n 5 $(GO) tool -modfile=internal/check/tools/types/go.mod tsgo -p viz/tsconfig.pure.json # the scripts without DOM
 
 fork: ## give the module another path: make fork MODULE=github.com/you/listwatch
 	git grep -lz listwatch -- ':!*.svg' | MODULE=$(or $(MODULE),$(error name it: MODULE=github.com/you/listwatch)) xargs -0 perl -pi -e \
