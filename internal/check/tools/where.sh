@@ -72,7 +72,7 @@ echo "$text" | grep -oE '(^	+[A-Z][a-z,]+ [a-z]+ |["`>])[A-Za-z][^"`<>{}%$]{4,}'
   grep ' [^ ]' | head -4 | while read -r said; do
   look -lF -e "$said" -- '*_test.go' '*.md' '*.txtar' '*.yaml' | list "TEXT: $said"
 done
-grep -F "](../$file)" docs/WHERE.md | say "WHERE: rows about this file: question | decided in | with it; test"
+grep -F "](../$file)" docs/WHERE.md | say "WHERE: rows about this file: question | decided in | also change; test"
 look -lF -e "$base" --and --not -e Upstream: -- ':!docs/WHERE.md' ":!$file" | list "NAMED: this file"
 for of in $(cut -d' ' -f3 docs/pictures.sum); do case $file in $of) made='docs/*.png: make screenshots' ;; esac; done
 case $file in
