@@ -40,8 +40,7 @@ export function milliseconds(ns) {
 export const times = (speed) =>
   speed >= 1 ? `${Number(speed.toPrecision(2))}×` : `1/${Number((1 / speed).toPrecision(2))}×`;
 
-// marks returns the round times from one time until before another: up to eight for eight hours or less, else up to
-// 200 full hours.
+// marks returns the round times in [from, to): up to eight for eight hours or less, else up to 200 full hours.
 /** @param {number} from @param {number} to */
 export function marks(from, to) {
   const steps = [1, 5, 10, 30, 60, 300, 600, 3600];

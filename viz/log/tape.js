@@ -21,7 +21,7 @@ export function keep(map, key, value, room) {
 }
 
 const spare = 1024; // records kept beyond the room of the source
-const frameRoom = 16; // pictures kept if there is a server, which keeps as many
+const frameRoom = 16; // pictures kept if there is a server, which keeps as many; one precedes its oldest record
 const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the minimum number of records between two pictures, unless one is always kept
@@ -74,7 +74,7 @@ export class Tape {
       for (const [id, { texts }] of Object.entries(subjects)) this.name(resource, id, texts.WireOpened?.agent);
     }
     frames.splice(i, 0, { seq: state.seq, parts: partsOf(state), state: given ? state : structuredClone(state) });
-    if (this.source && frames.length > frameRoom) frames.shift();
+    while (this.source && (frames.length > frameRoom || frames[1]?.seq < state.seq - this.room)) frames.shift();
     const parts = frames.reduce((n, frame) => n + frame.parts, 0);
     // Thinning out keeps the newest and every second picture: older pictures are further apart.
     if (parts > partsRoom) this.frames = frames.filter((_, i) => i % 2 === 0 || i === frames.length - 1);
