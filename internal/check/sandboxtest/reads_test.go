@@ -54,7 +54,7 @@ var reads = map[string][]read{
 		exact: true}},
 	"LIST – `continue` token": {{query: "?continue=TOKEN", code: 200, says: `"c"`,
 		exact: true}},
-	"LIST – `continue` token of a 410 (its version is -1)": {{query: "?continue=GONE", code: 200, says: `"c"`}},
+	"LIST – the `continue` token that a 410 carried (with version -1)": {{query: "?continue=GONE", code: 200, says: `"c"`}},
 
 	"WATCH `\"\"` `true`, or absent": {{query: "?watch=1" + state, code: 200, says: `"a"`}},
 	"WATCH `\"0\"` `true`, or absent": {{query: "?watch=1&resourceVersion=0", code: 200,
@@ -75,7 +75,7 @@ var reads = map[string][]read{
 		{query: "?resourceVersion=FUTURE", code: 504, waits: most, says: `"retryAfterSeconds":1`},
 		{query: "?resourceVersion=FUTURE", code: 504, says: `"ResourceVersionTooLarge",` +
 			`"message":"Too large resource version"}]},`}},
-	"WATCH with the state at a version that is not reached": {
+	"WATCH that begins with the state, at a version that is not reached": {
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, waits: most, says: `"code":504`},
 		{query: "?watch=1&resourceVersion=FUTURE" + state, code: 200, says: `"code":504`}},
 }
