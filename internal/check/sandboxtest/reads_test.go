@@ -54,7 +54,7 @@ var reads = map[string][]read{
 		exact: true}},
 	"LIST – `continue` token": {{query: "?continue=TOKEN", code: 200, says: `"c"`,
 		exact: true}},
-	"LIST – a `continue` token from a 410 (version -1)": {{query: "?continue=GONE", code: 200, says: `"c"`}},
+	"LIST – a `continue` token from a 410 (token version -1)": {{query: "?continue=GONE", code: 200, says: `"c"`}},
 
 	"WATCH `\"\"` `true`, or absent": {{query: "?watch=1" + state, code: 200, says: `"a"`}},
 	"WATCH `\"0\"` `true`, or absent": {{query: "?watch=1&resourceVersion=0", code: 200,

@@ -19,7 +19,7 @@ var (
 	piped = regexp.MustCompile(`^echo '[^']*' \| `)
 	// onlyHere lists commands that some systems lack or name differently, and the hint that a page with one must have.
 	onlyHere = map[string]string{
-		"curl ": "In PowerShell, `curl` is `curl.exe`", "make ": "Without `make`, type what it runs",
+		"curl ": "In PowerShell, type `curl.exe`", "make ": "Without `make`, type what it runs",
 	}
 )
 
