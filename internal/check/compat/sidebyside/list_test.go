@@ -179,9 +179,11 @@ func stagePair(t *testing.T) (*pair, versions) {
 		v["ancient"] = p.writeAll(beforeCaches[:3]...)
 		v["list"] = p.writeAll(beforeCaches[3:]...)
 	})
+	ours, theirs := startStream(t.Context(), p.ourCache, query{}), startStream(t.Context(), p.theirCache, query{})
 	v["history"] = p.writeAll(beforeWatches[:3]...)
 	v["now"] = p.writeAll(beforeWatches[3:]...)
 	p.bothReach(v["now"])
+	settle([]*dialogue{{ours: ours, theirs: theirs}}) // for dispatchers: a backlog evicts watchers that have not begun
 	return p, v
 }
 
@@ -389,9 +391,8 @@ type dialogue struct {
 // settle returns when all streams equal their counterparts and have been silent for 300 ms, or after a minute. The
 // silence is needed, because surplus events could still arrive.
 func settle(dialogues []*dialogue) {
-	const quiet = 300 * time.Millisecond
 	before := ""
-	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(quiet) {
+	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
 		all, equal := "", true
 		for _, d := range dialogues {
 			a, b := fmt.Sprint(d.ours.sofar()), fmt.Sprint(d.theirs.sofar())
