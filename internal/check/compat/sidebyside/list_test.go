@@ -21,6 +21,7 @@ import (
 
 	storage "listwatch/chapters/01-storage"
 	"listwatch/internal/check/assert"
+	"listwatch/internal/check/eventually"
 	"listwatch/internal/check/require"
 )
 
@@ -179,11 +180,15 @@ func stagePair(t *testing.T) (*pair, versions) {
 		v["ancient"] = p.writeAll(beforeCaches[:3]...)
 		v["list"] = p.writeAll(beforeCaches[3:]...)
 	})
-	ours, theirs := startStream(t.Context(), p.ourCache, query{}), startStream(t.Context(), p.theirCache, query{})
+	tails := []*stream{startStream(t.Context(), p.ourCache, query{}), startStream(t.Context(), p.theirCache, query{})}
 	v["history"] = p.writeAll(beforeWatches[:3]...)
 	v["now"] = p.writeAll(beforeWatches[3:]...)
 	p.bothReach(v["now"])
-	settle([]*dialogue{{ours: ours, theirs: theirs}}) // for dispatchers: a backlog evicts watchers that have not begun
+	for _, tail := range tails { // a dispatcher with a backlog would evict a watcher whose goroutine has not begun
+		eventually.Holds(t, "the last write is dispatched",
+			func() bool { return strings.Contains(fmt.Sprint(tail.sofar()), "rv="+v["now"]) })
+		tail.stop()
+	}
 	return p, v
 }
 
