@@ -337,7 +337,7 @@ func TestThePageKeepsNoMoreThanTheLog(t *testing.T) {
 	assert.Equal(t, [4]int{4096 + 1024, 1, 6, 1}, got, "records, all of the log's, pictures, records after a gap")
 }
 
-// TestTheTimelineHasFewMarksWhateverTimesARecordClaims expects at most 200 marks, even where adding a step is lost.
+// TestTheTimelineHasFewMarksWhateverTimesARecordClaims expects at most 200 marks, even where t + step is t.
 func TestTheTimelineHasFewMarksWhateverTimesARecordClaims(t *testing.T) {
 	e := newEngine(t, map[string]string{"clock": "lib/texts.js"})
 	for name, test := range map[string]struct {

@@ -72,8 +72,7 @@ func TestThePageCarriesEveryNameOfTheContract(t *testing.T) {
 	}
 }
 
-// TestAShelfWithRoomIsNamed checks that UI.Run has a store report its objects only while the picture has room for
-// them.
+// TestAShelfWithRoomIsNamed expects UI.Run to make a store report its objects only while the picture has room.
 func TestAShelfWithRoomIsNamed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		log, p := newLog()

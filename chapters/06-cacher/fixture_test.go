@@ -258,8 +258,7 @@ func (f *fixture) watch(key string, opts storage.ListOptions) watch.Interface {
 	return w
 }
 
-// seen returns what w has to say until every goroutine waits: "ADDED default/a 5" and so on, "closed" at the end if it
-// is.
+// seen returns w's events until every goroutine waits, as "ADDED default/a 5", and "closed" if its channel is.
 func seen(w watch.Interface) []string { return bubble.Drain(w.ResultChan(), describeEvent) }
 
 func describeEvent(event watch.Event) string {

@@ -146,8 +146,7 @@ func TestTheLifeOfOnePodIsTheSameHistoryAfterARestartOfTheServer(t *testing.T) {
 		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "DELETED r5"},
 		"kubelet-node-1":     {"ADDED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6", "DELETED r7"},
 	}
-	// A pod that runs when it is deleted has time to stop: r5 says that it is to go, r6 that no time is left, r7 is its
-	// end.
+	// A pod that is deleted while it runs has time to stop: r5 marks it, r6 ends its grace period, and r7 removes it.
 	stopped := map[string][]string{
 		"informer": ended["informer"],
 		"scheduler-informer": {"ADDED r1", "MODIFIED r2", "MODIFIED r3", "MODIFIED r4", "MODIFIED r5", "MODIFIED r6",

@@ -21,7 +21,7 @@ export function keep(map, key, value, room) {
 }
 
 const spare = 1024; // records kept beyond the room of the source
-const frameRoom = 16; // pictures kept if there is a server, which keeps as many; one precedes its oldest record
+const frameRoom = 16; // pictures kept if there is a server, which keeps as many; at most one is older than its log
 const partsRoom = 200_000; // parts of all kept pictures
 const namesRoom = 8192; // clients whose names are kept
 const frameEvery = 4096; // the minimum number of records between two pictures, unless one is always kept

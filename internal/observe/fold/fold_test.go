@@ -267,8 +267,7 @@ func TestKeyframesComeAtAPaceThatCanBeAfforded(t *testing.T) {
 	}
 }
 
-// TestKeyframesAreBoundedInBytes folds records into a picture of 2 MB: the oldest keyframe, the newest and some between
-// them remain.
+// TestKeyframesAreBoundedInBytes folds records into a picture of 2 MB: the oldest, newest and other keyframes remain.
 func TestKeyframesAreBoundedInBytes(t *testing.T) {
 	s := New()
 	for i := range 1000 {

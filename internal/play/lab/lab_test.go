@@ -172,8 +172,7 @@ func TestALabThatIsMalformedIsNamed(t *testing.T) {
 	}
 }
 
-// TestALabWhosePlaceIsGoneIsAnError breaks sources that do not fit the lab, and checks that the error states the
-// reason.
+// TestALabWhosePlaceIsGoneIsAnError breaks sources that do not fit the lab, and expects an error with the reason.
 func TestALabWhosePlaceIsGoneIsAnError(t *testing.T) {
 	sources := fstest.MapFS{"chapters/01-storage/x.go": {Data: []byte("package storage\n\nfunc key() { a(); a() " +
 		"}\n\ntype T struct{}\n")}}
