@@ -122,8 +122,7 @@ func TestEveryStationAndQueueCanBeLookedInto(t *testing.T) {
 			for _, tab := range []string{"what", "state", "code", "blocked", "history"} {
 				page := leaf(t, ui, fmt.Sprintf("%s/%s%s", station, tab, queue))
 				assert.True(t, strings.Contains(page, `<article class="leaf `+tab+`"`) &&
-					!strings.Contains(page, `data-title=""`),
-					"%s%s %s: %.300s", station, queue, tab, page)
+					!strings.Contains(page, `data-title=""`), "%s%s %s: %.300s", station, queue, tab, page)
 			}
 		}
 	}

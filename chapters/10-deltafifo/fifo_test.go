@@ -310,16 +310,11 @@ func TestProbesTellWhatWaits(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %q %d len=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
 		}
 		want := []string{
-			`FIFOAdded ReplacedAll "" 7 len=1`,
-			`FIFOAdded Updated "default/a" 8 len=2`,
-			`FIFOAdded Bookmark "" 9 len=3`,
-			`FIFOPopped ReplacedAll "" 7 len=2`,
-			`FIFOPopped Updated "default/a" 8 len=1`,
-			`FIFOPopped Bookmark "" 9 len=0`,
-			`FIFOAdded Added "default/b" 1 len=1`,
-			`FIFOAdded Deleted "default/b" 2 len=2`,
-			`FIFOAdded Deleted "default/b" 3 len=2`,
-			`FIFOPopped Added "default/b" 1 len=1`,
+			`FIFOAdded ReplacedAll "" 7 len=1`, `FIFOAdded Updated "default/a" 8 len=2`,
+			`FIFOAdded Bookmark "" 9 len=3`, `FIFOPopped ReplacedAll "" 7 len=2`,
+			`FIFOPopped Updated "default/a" 8 len=1`, `FIFOPopped Bookmark "" 9 len=0`,
+			`FIFOAdded Added "default/b" 1 len=1`, `FIFOAdded Deleted "default/b" 2 len=2`,
+			`FIFOAdded Deleted "default/b" 3 len=2`, `FIFOPopped Added "default/b" 1 len=1`,
 			`FIFOPopped Deleted "default/b" 2 len=0`,
 		}
 		assert.NoDiff(t, want, got)

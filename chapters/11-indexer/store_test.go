@@ -289,10 +289,8 @@ func TestProbesTellWhatTheWriteMeant(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %q %d n=%d", r.Point, r.Type, r.Key, r.RV, r.Args[0]))
 	}
 	want := []string{
-		`IndexerUpdated ReplacedAll "" 1 n=1`,
-		`IndexerUpdated MODIFIED "default/a" 2 n=1`,
-		`IndexerUpdated ADDED "default/b" 3 n=2`,
-		`IndexerUpdated DELETED "default/b" 3 n=1`,
+		`IndexerUpdated ReplacedAll "" 1 n=1`, `IndexerUpdated MODIFIED "default/a" 2 n=1`,
+		`IndexerUpdated ADDED "default/b" 3 n=2`, `IndexerUpdated DELETED "default/b" 3 n=1`,
 		`IndexerUpdated BOOKMARK "" 5 n=1`,
 	}
 	assert.NoDiff(t, want, got)

@@ -8,9 +8,8 @@ class MiniStage {
     const mini = $("#mini");
     this.mini = mini;
     this.steps = parts(mini, ".steps li");
-    const told = parts(document, "article .l[data-point]").map((line) => ({
-      line, at: this.steps.findIndex((li) => !li.dataset.lab && li.dataset.point === line.dataset.point),
-    }));
+    const told = parts(document, "article .l[data-point]").map((line) => ({ line,
+      at: this.steps.findIndex((li) => !li.dataset.lab && li.dataset.point === line.dataset.point) }));
     this.reading = told.filter(({ at }) => at >= 0);
     this.text = $("article");
     this.repair = document.querySelector("#the-repair");

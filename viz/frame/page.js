@@ -103,12 +103,10 @@ scene.leaving = () => planner.moves.find(({ station }) => station !== "etcd" && 
 const motion = new Motion($("#tokens", HTMLCanvasElement), scene, planner);
 const pictured = () => player.state.resources[on.resource]; // the picture of the resource on stage
 const stationOf = (/** @type {probe.Record} */ r) => infos.get(r.point).station;
-const own = new Own({
-  ...limits, here, station: stationOf, yours: (r) => yours(scene.places, stationOf(r), r.subject ?? ""),
-});
-const player = new Player(fold, {
-  own, motion: planner, resource, applied, jumped, grounded: stand, froze, trouble,
-}, new Tape(fold, null), newState());
+const own = new Own({ ...limits, here, station: stationOf,
+  yours: (r) => yours(scene.places, stationOf(r), r.subject ?? "") });
+const player = new Player(fold, { own, motion: planner, resource, applied, jumped, grounded: stand, froze, trouble },
+  new Tape(fold, null), newState());
 
 // ---- the parts; the array parts has them in the order in which they are called
 
@@ -138,9 +136,8 @@ const hold = new Hold({ player, follow, tell, notice });
 const knobs = newKnobs({ scene, tell, news, trouble: complain });
 const zoom = new Zoom({ scene, motion });
 const figure = newFigure({ player, scene, zoom });
-const scenarios = new Scenarios({
-  player, scene, zoom, visit, resource, setResource, shown, notice, trouble: complain,
-});
+const scenarios = new Scenarios({ player, scene, zoom, visit, resource, setResource, shown, notice,
+  trouble: complain });
 const promises = newPanel(news, "promises", "g", 2000);
 const lens = newLens({ resource, news, trouble: complain });
 const version = () => pictured()?.stations.etcd?.rv ?? "0";

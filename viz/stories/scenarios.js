@@ -165,9 +165,8 @@ class Session {
     const paced = story.beats.map((each, i) => ({ ...each, pace: story.pace[i] }));
     /** @type {BeatPlayer<scenario.Range>} */
     this.beatPlayer = new BeatPlayer(paced, {
-      range: (i) => this.range(i), changed: () => this.show(), trouble,
+      range: (i) => this.range(i), changed: () => this.show(), trouble, seek: (seq) => player.seek(seq),
       play: ({ to }, ms) => (this.beatPlayer.still ? player.seek(to) : player.playTo(to, { within: ms })),
-      seek: (seq) => player.seek(seq),
     });
   }
 

@@ -138,8 +138,7 @@ export class Hold {
       else if (clock) this.command("/viz/clock", JSON.parse(clock));
       else if (key) this.stage.follow.set(key);
     });
-    when(this.panel, "change", ({ target }) => this.command("/viz/clock", {
-      speed: 10 ** Number(/** @type {HTMLInputElement} */ (target).value),
-    }));
+    when(this.panel, "change", ({ target }) => this.command("/viz/clock",
+      { speed: 10 ** Number(/** @type {HTMLInputElement} */ (target).value) }));
   }
 }

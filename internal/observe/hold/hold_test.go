@@ -97,8 +97,7 @@ func TestTheClockCanRunWhileGoroutinesAreHeld(t *testing.T) {
 			got.Key == "default/a" && got.RV == 1 && got.Seconds == 4.5 && got.Seq == 1 &&
 			got.Goroutine == "cacheWatcher.processInterval" && got.Function == "hold.(*fixture).work" &&
 			strings.HasPrefix(got.Line, "hold_test.go:") &&
-			got.Says == "laptop takes ADDED default/a at 1 from its input.",
-			"waiting: %+v", got)
+			got.Says == "laptop takes ADDED default/a at 1 from its input.", "waiting: %+v", got)
 		n := f.Step(probe.Query{Key: "default/b"})
 		assert.Equal(t, 0, n, "%d passed with an object that does not exist", n)
 		n = f.Step(probe.Query{Key: "default/a"})

@@ -44,8 +44,7 @@ func TestBrokenVersionsFailForTheirReason(t *testing.T) {
 			t.Log(says)
 			require.True(t, !verdict.Solved, "the check passes though the sources are broken")
 			assert.True(t, strings.HasPrefix(says, "Not yet.") && each.Fails != "" &&
-				strings.Contains(says, each.Fails),
-				"it does not fail for its reason, %q", each.Fails)
+				strings.Contains(says, each.Fails), "it does not fail for its reason, %q", each.Fails)
 			assert.True(t, len(verdict.Says) <= maxLines+5 && !regexp.MustCompile(`goroutine \d`).MatchString(says),
 				"it says %d lines, want a few and no stacks", len(verdict.Says))
 		})
@@ -113,8 +112,7 @@ func TestEveryLabNamesWhatThereIs(t *testing.T) {
 		assert.True(t, err == nil && other.Chapter == each.Chapter, "there are two labs %s", each.ID)
 		readme, err := os.ReadFile(filepath.Join(root, "chapters", each.Chapter, "README.md"))
 		assert.True(t, err == nil && regexp.MustCompile(`(?m)^##+ `+regexp.QuoteMeta(each.Section)+
-			`(:.*)?$`).Match(readme),
-			"%s: %s has no section %q", each.ID, each.Chapter, each.Section)
+			`(:.*)?$`).Match(readme), "%s: %s has no section %q", each.ID, each.Chapter, each.Section)
 		assert.True(t, strings.Contains(string(readme), "`"+each.ID+"`"),
 			"%s: the README of %s does not name it at the end of its section Try it", each.ID, each.Chapter)
 		if n := len(each.Hints); n != 3 || each.Title == "" || each.Goal == "" || each.promise() == "" ||

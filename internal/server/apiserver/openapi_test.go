@@ -216,29 +216,17 @@ func TestMetricsCountRequestsUnderUpstreamsNames(t *testing.T) {
 	a.Do("POST", podsPath+"?dryRun=All", strings.Replace(podA, `"a"`, `"b"`, 1))
 	a.Do("POST", podsPath+"?dryRun=Some", podA)
 	body := a.Do("GET", "/metrics", "").Body.String()
+	total := func(code int, dryRun, scope, subresource, verb string) string {
+		return fmt.Sprintf(`apiserver_request_total{code="%d",component="apiserver",dry_run=%q,group="",`+
+			`resource="pods",scope=%q,subresource=%q,verb=%q,version="v1"} 1`, code, dryRun, scope, subresource, verb)
+	}
 	for _, want := range []string{
-		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="resource",` +
-			`subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="resource",` +
-			`subresource="",verb="GET",version="v1"} 1`,
-		`apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="resource",subresource="log",verb="CONNECT",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="namespace",subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="cluster",` +
+		total(201, "", "resource", "", "POST"), total(404, "", "resource", "", "GET"),
+		total(404, "", "resource", "log", "CONNECT"), total(200, "", "namespace", "", "LIST"),
+		total(200, "", "cluster", "", "LIST"), total(201, "All", "resource", "", "POST"),
+		total(422, "", "resource", "", "POST"), `apiserver_request_duration_seconds_count{`,
+		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",scope="namespace",` +
 			`subresource="",verb="LIST",version="v1"} 1`,
-		`apiserver_request_total{code="201",component="apiserver",dry_run="All",group="",resource="pods",` +
-			`scope="resource",subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_total{code="422",component="apiserver",dry_run="",group="",resource="pods",` +
-			`scope="resource",` +
-			`subresource="",verb="POST",version="v1"} 1`,
-		`apiserver_request_duration_seconds_count{`,
-		`apiserver_response_sizes_count{component="apiserver",group="",resource="pods",` +
-			`scope="namespace",subresource="",` +
-			`verb="LIST",version="v1"} 1`,
 		`apiserver_current_inflight_requests{request_kind="readOnly"} 0`,
 		`apiserver_current_inflight_requests{request_kind="mutating"} 0`,
 	} {

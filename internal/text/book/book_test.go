@@ -147,8 +147,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`<td align="right">1</td>`,
 		`<span class="k">var</span> x = <span class="s">&#34;&lt;b&gt;&#34;</span> <span class="c">// y</span>`,
 		`<span class="prompt">$ go test ./...</span>` + "\nok",
-		` a -&gt; b</pre>`,
-		"A footnote.",
+		` a -&gt; b</pre>`, "A footnote.",
 	} {
 		assert.True(t, strings.Contains(chapter.HTML, part), "%s is missing", part)
 	}

@@ -43,8 +43,7 @@ func TestTheStageIsForEverybody(t *testing.T) {
 func (p *page) namesEveryGlyph(t *testing.T) {
 	program.Eventually(t, patience, func() (bool, string) {
 		told := p.told(t)
-		wanted := evaluate[[]string](t, p,
-			`$$("[data-station], .lane:not(.over) [data-queue], .station > [data-queue]")
+		wanted := evaluate[[]string](t, p, `$$("[data-station], .lane:not(.over) [data-queue], .station > [data-queue]")
 			.map((el) => el.getAttribute("aria-label") ?? "nameless " + el.outerHTML.slice(0, 80))`)
 		untold := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
 			what, _, _ := strings.Cut(name, ": ") // the number may have changed between the reads

@@ -66,8 +66,7 @@ func TestTheFirstViewAsksAQuestionAndHasThreeWaysOn(t *testing.T) {
 	seen := evaluate[first](t, p, readFirst)
 	names := strings.Join(seen.Names, ", ")
 	const first = "API server, your controller, other clients, your copy, your code, etcd, history ring"
-	if !strings.HasPrefix(names, first) ||
-		seen.Size != "32px" || !slices.Contains(seen.Clients, "scheduler") {
+	if !strings.HasPrefix(names, first) || seen.Size != "32px" || !slices.Contains(seen.Clients, "scheduler") {
 		t.Errorf("the first view names %s, and the clients %s, and asks in %s", names, seen.Clients, seen.Size)
 	}
 	p.until(t, `$picture().shelves.some(({ station, rows }) => station === "indexer"
