@@ -97,6 +97,29 @@ func TestFiveOfTheViewersChangesAreToldEach(t *testing.T) {
 	assert.Equal(t, "a b c d e e, 2 more, scheduler", got)
 }
 
+// TestTheViewersChangeIsShownBeforeItsConsequence sends records of a viewer's change (v) and of the scheduler's change
+// to the same object (s), out of order: each is recorded after its write to etcd. Both must be shown, viewer's first.
+func TestTheViewersChangeIsShownBeforeItsConsequence(t *testing.T) {
+	for name, order := range map[string]string{
+		"the scheduler's commit is recorded first": "v0 s0 s1 v1 v2 v3 v4 v5 v6 v7 s2 s3 s4 s5 s6 s7",
+		"its event is recorded before its commit":  "v0 v1 v2 v3 v4 v5 v6 s0 s2 | s1 v7 s3 s4 s5 s6 s7",
+	} {
+		got := onToldStage(t, `const lists = { v: write("kubectl", "a"), s: write("scheduler", "a") };
+			const order = "`+order+`", all = order.replace("| ", "").split(" "), nth = (name) => all.indexOf(name) + 1;
+			for (const part of order.split(" | ")) {
+				send(part.split(" ").map((name) => {
+					const r = lists[name[0]][name[1]], seq = nth(name);
+					const args = r.point === "TxnCommitted" ? [nth(name[0] + "0")] : r.args;
+					return { ...r, seq, t: seq * 1e6, args };
+				}));
+				run(2200);
+			}
+			run(9000);
+			names() + ", " + [...own.theirs.values()]`)
+		assert.Equal(t, "a a, scheduler", got, name)
+	}
+}
+
 // TestTheDemoIsNeverBehindByMoreThanItsOneChange writes others' changes while the demo's change moves. Neither they nor
 // their requests are shown; the demo's next change is.
 func TestTheDemoIsNeverBehindByMoreThanItsOneChange(t *testing.T) {

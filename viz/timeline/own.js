@@ -92,6 +92,11 @@ export class Own {
       return;
     }
     demos.delete(key);
+    for (let seq = request.seq; seq < r.seq; seq++) { // two commits of one object may be recorded in either order
+      const one = asked(seq);
+      const later = one?.point === "TxnCommitted" && objectKey(one.key ?? "") === key && Number(one.rv) > Number(rv);
+      if (later) this.theirs.set(changeOf(one), asked(one.args?.[0] ?? 0)?.texts?.agent ?? "");
+    }
     /** @type {Change} */
     const own = { change, key, rv, resource: r.resource ?? "", seq: request.seq, t: request.t, state: "waits", ms: 0,
       left: 0, handed: false, began: 0, went: 0,

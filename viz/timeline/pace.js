@@ -132,7 +132,8 @@ export class Pace {
   stars(r, change) {
     const { own } = this;
     if (!own.leads({ change, seq: r.seq })) {
-      const later = own.theirs.has(change) || own.queue.some((each) => each.change === change);
+      const [rv, key] = change.split(" ");
+      const later = own.theirs.has(change) || own.queue.some((e) => e.key === key && Number(rv) >= Number(e.rv));
       if (change && !later) this.known(change).told = false;
       return false;
     }
