@@ -82,8 +82,12 @@ func (s *SelectionPredicate) MatchesSingle() (name string, ok bool) {
 }
 
 // MatchesSingleNamespace returns the only namespace in which objects can be selected, if the field selector pins it.
+//
+// Upstream: k8s.io/apiserver/pkg/storage/selection_predicate.go: (*SelectionPredicate).MatchesSingleNamespace
+// Differs: narrows a list's later pages, too: a token's key is relative to the directory of the first page. Upstream
+// reads all namespaces for a later page, from a wrong key: it repeats or skips objects.
 func (s *SelectionPredicate) MatchesSingleNamespace() (namespace string, ok bool) {
-	if s.Continue != "" || s.Field == nil {
+	if s.Field == nil {
 		return "", false
 	}
 	return s.Field.RequiresExactMatch("metadata.namespace")

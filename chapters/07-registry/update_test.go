@@ -228,6 +228,9 @@ func TestSelectorsAndNamespaceBecomeOneKey(t *testing.T) {
 			key, opts, err := store.storageOptions(c.namespace, list)
 			assert.True(t, key == c.key && opts.Recursive == c.recursive && err == nil,
 				"got %s, recursive %v, %v; want %s, %v", key, opts.Recursive, err, c.key, c.recursive)
+			list.Continue = "token"
+			later, _, err := store.storageOptions(c.namespace, list)
+			assert.True(t, err == nil && (later == key || !c.recursive), "a later page reads %s", later)
 		})
 	}
 }
