@@ -18,10 +18,10 @@ const kinds = [ // the factors for places that answer a question less, or more, 
   [/#(?:\d+--|all-of-it|first-try|locks-and|the-data|the-picture|try-it|watch-it|what-else)/, 0.6],
   [/docs\/(?:GLOSSARY|REFERENCE|SNIPPETS|SYMPTOMS)|book\/[a-z\d-]+(?:\.html)?$/, 1.3], // also the pages of concepts
 ];
-const empty = new Set(`a after am an and any are as at be been being between but by can could did difference do does
-  every for from get gets got had has happen happens have how i if in is it its just many me mean means much my need no
-  not occur occurs of on one only or our out really right should so some still than that the their then there this to
-  up us use vs want was way we were what when where which while who why will with would you your`.split(/\s+/));
+export const empty = new Set(`a after am an and any are as at be been being between but by can could did difference do
+  does every for from get gets got had has happen happens have how i if in is it its just many me mean means much my
+  need no not occur occurs of on one only or our out really right should so some still than that the their then there
+  this to up us use vs want was way we were what when where which while who why will with would you your`.split(/\s+/));
 
 // stemOf removes a word's ending: "cached", "caching" and "cache" have one stem, and so do "drop" and "dropped".
 /** @param {string} word */
@@ -75,12 +75,14 @@ function keyOf([address, page, heading]) {
   return `${where} ${place.startsWith("at-") ? page : `${page} · ${heading}`}`;
 }
 
-// named returns the factor for a place's score: above 1 if its name equals, begins with or ends with the query.
+// named returns the factor for a place's score: above 1 if its name equals, begins with or ends with the query, or if
+// it is a section whose text begins with the query, and probably explains it.
 /** @param {Row} row @param {string} query */
-function named([address, page, heading], query) {
-  const title = bare(heading || page);
+function named([address, page, heading, words], query) {
+  const [title, text] = [heading || page, words.slice(0, 99)].map(bare);
   if (bare(address.replace("/book/", "")) === query) return 4; // the page of a concept
-  if (title === query || title.endsWith(` ${query}`)) return 2.5;
+  const begins = text.startsWith(`${query} `) && !address.includes("#at-");
+  if (begins || title === query || title.endsWith(` ${query}`)) return 2.5;
   return title.startsWith(`${query} `) ? 1.5 : 1;
 }
 

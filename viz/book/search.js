@@ -2,7 +2,7 @@
 
 import { get } from "../lib/api.js";
 import { $, make, when } from "../dom/dom.js";
-import { Index } from "./rank.js";
+import { Index, empty } from "./rank.js";
 
 const most = 12; // places shown
 const around = 80; // characters shown before a match
@@ -23,11 +23,12 @@ async function show() {
 
 /** @param {import("./rank.js").Row} row @param {string} query */
 function item([address, page, heading, text], query) {
-  const words = query.toLowerCase().split(/\W+/).filter((word) => word.length > 2);
+  const words = query.toLowerCase().split(/\W+/).filter((word) => word.length > 2 && !empty.has(word));
   const at = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
   const from = Math.max(0, Math.min(...at, text.length) - around) * Math.sign(at.length);
+  const shown = text.slice(from, from + 3 * around).replace(from > 0 ? /^\S+\s/ : "", "");
   return make("li", {}, make("a", { href: address, data: { searchResult: "" } }, heading || page),
-    make("span", {}, heading ? page : ""), make("p", {}, text.slice(from, from + 3 * around)));
+    make("span", {}, heading ? page : ""), make("p", {}, shown));
 }
 
 when(field, "input", show);

@@ -150,10 +150,8 @@ function recordOf(r, before, line) {
 /** @param {ArrayBuffer} bytes */
 async function* unpack(bytes) {
   let all = 0;
-  const bounded = new TransformStream({
-    transform: (piece, out) => ((all += piece.length) > maxBytes ? out.error(new Error(tooLong))
-      : out.enqueue(piece)),
-  });
+  const bounded = new TransformStream({ transform: (piece, out) => ((all += piece.length) > maxBytes
+    ? out.error(new Error(tooLong)) : out.enqueue(piece)) });
   const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")).pipeThrough(bounded);
   try {
     yield* split(new Response(text), "\n", true);

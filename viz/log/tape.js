@@ -121,7 +121,6 @@ export class Tape {
 }
 
 /** @param {string} log @param {number} room @returns {Source} */
-export const serverSource = (log, room) => ({
-  room, keyframe: (at) => get(`/viz/keyframe?${queryOf({ at, log })}`),
-  records: (from, to) => get(`/viz/records?${queryOf({ from, to, log })}`),
-});
+export const serverSource = (log, room) => ({ room,
+  keyframe: (at) => get(`/viz/keyframe?${queryOf({ at, log })}`),
+  records: (from, to) => get(`/viz/records?${queryOf({ from, to, log })}`) });
