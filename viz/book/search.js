@@ -26,7 +26,7 @@ function item([address, page, heading, text], query) {
   const words = query.toLowerCase().split(/\W+/).filter((word) => word.length > 2 && !empty.has(word));
   const at = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
   const from = Math.max(0, Math.min(...at, text.length) - around) * Math.sign(at.length);
-  const shown = text.slice(from, from + 3 * around).replace(from > 0 ? /^\S+\s/ : "", "");
+  const shown = text.slice(from && text.indexOf(" ", from) + 1, `${text} `.lastIndexOf(" ", from + 3 * around));
   return make("li", {}, make("a", { href: address, data: { searchResult: "" } }, heading || page),
     make("span", {}, heading ? page : ""), make("p", {}, shown));
 }

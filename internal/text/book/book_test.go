@@ -146,8 +146,7 @@ func TestAChapterBecomesAPage(t *testing.T) {
 		`<a href="https://example.com/?a=1&amp;b=2" rel="noreferrer">upstream</a>`,
 		`<td align="right">1</td>`,
 		`<span class="k">var</span> x = <span class="s">&#34;&lt;b&gt;&#34;</span> <span class="c">// y</span>`,
-		`<span class="prompt">$ go test ./...</span>` + "\nok",
-		` a -&gt; b</pre>`, "A footnote.",
+		`<span class="prompt">$ go test ./...</span>` + "\nok", ` a -&gt; b</pre>`, "A footnote.",
 	} {
 		assert.True(t, strings.Contains(chapter.HTML, part), "%s is missing", part)
 	}

@@ -295,6 +295,7 @@ func chapterIsPrinted(t *testing.T, v *viz, p *page) {
 // bookIsSearched uses only keys to get from a page of the book to the explanation of an error message.
 func bookIsSearched(t *testing.T, v *viz, p *page) {
 	p.do(t, chromedp.Navigate(v.URL+"/book/06-cacher"))
+	p.searched(t, "apiserver_terminated_watchers_total", "SYMPTOMS#the-client-is-evicted") // some rows are long
 	p.searched(t, "too large resource version", "/book/too-large-resource-version")
 	p.until(t, `$("h1")?.textContent.includes("Too large resource version")`)
 }

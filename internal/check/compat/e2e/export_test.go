@@ -189,7 +189,7 @@ func (p *page) searched(t *testing.T, words, leads string) {
 		p.until(t, `$("#found").checkVisibility() && $("#found").textContent.startsWith("No page")`)
 		return
 	}
-	p.until(t, `$("[data-search-result]")?.href.includes(%q)`, leads)
+	p.until(t, `$("[data-search-result]")?.href.includes(%q) && found.scrollWidth <= found.clientWidth`, leads)
 	// Scripts fail while a page unloads, so the test catches the click and navigates itself.
 	p.run(t, `$("[data-search-result]").addEventListener("click", (event) => {
 		event.preventDefault();
