@@ -50,7 +50,7 @@ var All = []Rule{
 		}},
 	{9, "What a watcher is sent is in order, and nothing comes twice.", false,
 		func(bool) checking { return &inOrder{} }},
-	{10, "Every channel makes its sender wait when it is full: none holds more than its capacity.", false,
+	{10, "No channel holds more than its capacity: at a full one, the sender waits or gives up.", false,
 		func(bool) checking { return backpressure{} }},
 }
 
