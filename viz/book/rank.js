@@ -75,8 +75,7 @@ function keyOf([address, page, heading]) {
   return `${where} ${place.startsWith("at-") ? page : `${page} · ${heading}`}`;
 }
 
-// named returns the factor for a place's score: above 1 if its name equals, begins with or ends with the query, or if
-// it is a section whose text begins with the query, and probably explains it.
+// named returns a score's factor: above 1 if the name begins or ends with the query, or a section's text begins so.
 /** @param {Row} row @param {string} query */
 function named([address, page, heading, words], query) {
   const [title, text] = [heading || page, words.slice(0, 99)].map(bare);

@@ -94,8 +94,9 @@ export class Own {
     demos.delete(key);
     for (let seq = request.seq; seq < r.seq; seq++) { // two commits of one object may be recorded in either order
       const one = asked(seq);
-      const later = one?.point === "TxnCommitted" && objectKey(one.key ?? "") === key && Number(one.rv) > Number(rv);
-      if (later) this.theirs.set(changeOf(one), asked(one.args?.[0] ?? 0)?.texts?.agent ?? "");
+      const later = one?.point === "TxnCommitted" && one.key === r.key && Number(one.rv) > Number(rv);
+      if (!later || queue.some((each) => each.change === changeOf(one))) continue;
+      this.theirs.set(changeOf(one), asked(one.args?.[0] ?? 0)?.texts?.agent ?? "");
     }
     /** @type {Change} */
     const own = { change, key, rv, resource: r.resource ?? "", seq: request.seq, t: request.t, state: "waits", ms: 0,
