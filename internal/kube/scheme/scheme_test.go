@@ -15,8 +15,7 @@ import (
 
 func TestAKindNobodyHasRegisteredIsRefused(t *testing.T) {
 	for _, body := range []string{
-		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"}}`,
-		`{"apiVersion":"v1","kind":"Pood"}`,
+		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"}}`, `{"apiVersion":"v1","kind":"Pood"}`,
 		`{"metadata":{"name":"a"}}`,
 	} {
 		obj, _, err := Codecs.UniversalDeserializer().Decode([]byte(body), nil, nil)

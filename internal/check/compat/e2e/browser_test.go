@@ -157,10 +157,8 @@ func untoured(t testing.TB, address string) string {
 func browserOptions() []chromedp.ExecAllocatorOption {
 	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	options = append(options, chromedp.DisableGPU, chromedp.WindowSize(1600, 1000),
-		chromedp.Flag("disable-quic", true),
-		chromedp.Flag("js-flags", "--expose-gc"),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+		chromedp.Flag("js-flags", "--expose-gc"), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)

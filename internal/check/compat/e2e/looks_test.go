@@ -119,6 +119,9 @@ func TestTheMachinesFontsDoNotMatter(t *testing.T) {
 		p.until(t, `document.body.dataset.mode === "replay" && window.listwatch?.player.head > 200`)
 		p.run(t, `await listwatch.player.seek(150)`)
 		p.rest(t)
+		p.run(t, `for (const how of ["transform", "transform", ""]) { // painted in parts, the page has other roundings
+			document.body.style.willChange = how;
+			await new Promise(requestAnimationFrame); }`)
 		texts[i] = append(texts[i], evaluate[[]string](t, p, places)...)
 		seen[i] = p.see(t)
 	}
