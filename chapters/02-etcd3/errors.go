@@ -99,6 +99,7 @@ func handleCompactedErrorForPaging(continueKey, keyPrefix string) error {
 // there is no state to send, but a client that knows the object should learn that the object is gone.
 //
 // Upstream: k8s.io/apiserver/pkg/storage/etcd3/watcher.go: corruptObjectDeletedError
+// Differs: upstream reports a state that it cannot decrypt; one that does not decode is 500 InternalError there.
 func corruptObjectDeletedError(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
