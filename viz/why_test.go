@@ -34,14 +34,11 @@ func rec(point probe.Point, subject, typ, key string, rv uint64, args ...int) pr
 // stalled returns records of a server half whose watcher w3 has a client that does not read. w4's client reads.
 func stalled() []probe.Record {
 	return []probe.Record{
-		rec(probe.WatchChanOpened, "etcd3-1", "", "", 1),
-		rec(probe.WatcherAdded, "w3", "", "", 1, 10),
+		rec(probe.WatchChanOpened, "etcd3-1", "", "", 1), rec(probe.WatcherAdded, "w3", "", "", 1, 10),
 		rec(probe.WatcherAdded, "w4", "", "", 1, 10),
 		rec(probe.ResultReceived, "w3", "ADDED", "a", 5, 10, 10), // w3 never writes it
-		rec(probe.ResultReceived, "w4", "ADDED", "a", 5, 0, 10),
-		rec(probe.WireFlushed, "w4", "", "a", 5),
-		rec(probe.ResultBlocked, "w3", "ADDED", "b", 6),
-		rec(probe.InputBlocked, "w3", "ADDED", "c", 7),
+		rec(probe.ResultReceived, "w4", "ADDED", "a", 5, 0, 10), rec(probe.WireFlushed, "w4", "", "a", 5),
+		rec(probe.ResultBlocked, "w3", "ADDED", "b", 6), rec(probe.InputBlocked, "w3", "ADDED", "c", 7),
 		rec(probe.IncomingBlocked, "cacher", "ADDED", "d", 8),
 		rec(probe.Etcd3ResultBlocked, "etcd3-1", "ADDED", "e", 9),
 		rec(probe.Etcd3IncomingBlocked, "etcd3-1", "", "f", 10),
@@ -79,14 +76,12 @@ func TestWhyIsThisBlocked(t *testing.T) {
 			"w3/result (client) → scheduler-informer/wire (taker) → scheduler-informer/stream (nothing)"},
 		{"a client that tells nothing", append(stalled(), opened("kubectl/v1.37")...), "result", "w3", toTheClient},
 		{"a slow handler holds up no goroutine", []probe.Record{
-			rec(probe.ListenerAdded, "observer", "", "", 0),
-			rec(probe.HandlerCalled, "observer", "ADDED", "a", 1),
+			rec(probe.ListenerAdded, "observer", "", "", 0), rec(probe.HandlerCalled, "observer", "ADDED", "a", 1),
 			rec(probe.PendingPushed, "observer", "ADDED", "b", 2, 1, 1024),
 		}, "pending", "observer", "observer/pending (return)"},
 		{"another queue of its name", []probe.Record{
 			rec(probe.WorkGot, "scheduler", "", "default/a", 0, 3, 0),
-			rec(probe.WorkGot, "kubelet", "", "default/a", 0, 3, 0),
-			rec(probe.WorkDone, "kubelet", "", "default/a", 0),
+			rec(probe.WorkGot, "kubelet", "", "default/a", 0, 3, 0), rec(probe.WorkDone, "kubelet", "", "default/a", 0),
 		}, "workqueue", "kubelet", "kubelet/workqueue (nothing)"},
 	}
 	for _, test := range tests {

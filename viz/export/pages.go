@@ -91,8 +91,7 @@ func (s *site) complete(name, page string) string {
 	page = strings.Replace(page, charset,
 		fmt.Sprintf(
 			`%s<meta http-equiv="Content-Security-Policy" content="%s"><meta name="referrer" content="no-referrer">`+
-				`<script defer src="%sstatic.js"></script>`,
-			charset, policy, up), 1)
+				`<script defer src="%sstatic.js"></script>`, charset, policy, up), 1)
 	if name == "index.html" {
 		page = strings.Replace(page, "script-src 'self' file:;", machines, 1)
 		page = strings.Replace(page, "</head>", preview("listwatch: Kubernetes' list-watch machinery, alive",

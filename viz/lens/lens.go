@@ -74,8 +74,7 @@ func (s *Seen) watched() string {
 		}
 		words = append(words, each.Resource+": "+held)
 	}
-	return fmt.Sprintf("%s · from %s · %d MB of memory", strings.Join(words, ", "),
-		s.Guest.Server, s.Guest.Memory>>20)
+	return fmt.Sprintf("%s · from %s · %d MB of memory", strings.Join(words, ", "), s.Guest.Server, s.Guest.Memory>>20)
 }
 
 // stuck returns sentences about the troubles of our informers.

@@ -36,8 +36,7 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	for i := range spec.Containers {
 		problems = append(problems, validateContainer(&spec.Containers[i], names, path.Child("containers").Index(i))...)
 	}
-	problems = slices.Concat(problems,
-		oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy")),
+	problems = slices.Concat(problems, oneOf(spec.RestartPolicy, restartPolicies, path.Child("restartPolicy")),
 		oneOf(spec.DNSPolicy, dnsPolicies, path.Child("dnsPolicy")),
 		atLeast(0, spec.TerminationGracePeriodSeconds, notNegative, path.Child("terminationGracePeriodSeconds")),
 		atLeast(1, spec.ActiveDeadlineSeconds, "must be between 1 and 2147483647, inclusive",

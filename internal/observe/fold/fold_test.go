@@ -58,10 +58,8 @@ func TestACacheThatHasEndedLeavesThePicture(t *testing.T) {
 	s := folded(in(
 		rec(probe.WatchChanOpened, "etcd3-1", "", "", 0),
 		rec(probe.CacheReplaced, "cacher", "", "", 5, 0, 0, 100, 1),
-		rec(probe.RingAppend, "cacher", "ADDED", "a", 6, 0, 1, 100, 5),
-		rec(probe.FreshnessWait, "cacher", "", "", 9),
-		rec(probe.CacherReady, "cacher", "", "", 5, 1),
-		rec(probe.WatcherAdded, "w1", "", "", 6, 10),
+		rec(probe.RingAppend, "cacher", "ADDED", "a", 6, 0, 1, 100, 5), rec(probe.FreshnessWait, "cacher", "", "", 9),
+		rec(probe.CacherReady, "cacher", "", "", 5, 1), rec(probe.WatcherAdded, "w1", "", "", 6, 10),
 		rec(probe.IndexerUpdated, "informer", "Added", "default/a", 6, 1),
 		rec(probe.CacherStopped, "cacher", "", "", 0),
 	))
@@ -91,8 +89,7 @@ func TestAGapIsCountedAndWhatItHidIsForgotten(t *testing.T) {
 		rec(probe.WatcherAdded, "w1", "", "", 7, 10),
 		rec(probe.RingAppend, "cacher", "ADDED", "a", 8, 0, 1, 100, 8),
 		rec(probe.InputSent, "w1", "ADDED", "a", 8, 1, 10),
-		rec(probe.InputSent, "w1", "ADDED", "b", 9, 1, 10),
-		rec(probe.InputSent, "w2", "ADDED", "b", 9, 1, 10),
+		rec(probe.InputSent, "w1", "ADDED", "b", 9, 1, 10), rec(probe.InputSent, "w2", "ADDED", "b", 9, 1, 10),
 		rec(probe.ResultReceived, "w3", "ADDED", "b", 9, 0, 10),
 	)
 	for i := range records[3:] {

@@ -134,19 +134,27 @@ func TestEveryStoryIsTold(t *testing.T) {
 	}
 }
 
-// TestARunThatDoesNotShowTheMoralIsNotTold plays an unknown story, and one with an unmet claim: it must show no beat.
+// TestARunThatDoesNotShowTheMoralIsNotTold plays an unknown story, one with an unmet claim, and a tour that fills a
+// watcher until it is closed. The last two must show no beat.
 func TestARunThatDoesNotShowTheMoralIsNotTold(t *testing.T) {
 	inEnv(t, false, func(t *testing.T, w *Env) {
 		assert.Fails(t, assert.ErrorOf(w.Play(t.Context(), "no-such")), apierrors.IsNotFound, "an unknown story")
-		story := *Find("two-queues")
-		require.NoError(t, json.Unmarshal([]byte(`["2+ WatcherForced stream=0"]`), &story.Moral))
-		require.NoError(t, w.Sandbox.Play(t.Context(), story.ID, func(run *sandbox.Run) error {
-			seen, err := newRunner(run, w, &story).play()
-			told := slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 })
-			assert.True(t, !told && strings.HasSuffix(seen.Untold, "got 0 WatcherForced stream=0, want 2+ "+
-				"WatcherForced stream=0"), "told is %+v, untold %q", seen.Beats, seen.Untold)
-			return err
-		}))
+		unmet, overfull := *Find("two-queues"), *Find("tour")
+		require.NoError(t, json.Unmarshal([]byte(`["2+ WatcherForced stream=0"]`), &unmet.Moral))
+		overfull.Beats = slices.Clone(overfull.Beats)
+		beat := &overfull.Beats[5]
+		beat.Do = slices.Clone(beat.Do)
+		require.NoError(t, beat.Do[len(beat.Do)-1].UnmarshalText([]byte("fill InputSent stream=0 len=11")))
+		for story, want := range map[*Story]string{&unmet: "0 WatcherForced stream=0, want 2+ WatcherForced stream=0",
+			&overfull: "1 WatcherForced, want InputSent stream=0 len=11"} {
+			require.NoError(t, w.Sandbox.Play(t.Context(), story.ID, func(run *sandbox.Run) error {
+				seen, err := newRunner(run, w, story).play()
+				told := slices.ContainsFunc(seen.Beats, func(r Range) bool { return r.To > 0 })
+				assert.True(t, !told && strings.HasSuffix(seen.Untold, "got "+want),
+					"%s: told is %+v, untold %q", story.ID, seen.Beats, seen.Untold)
+				return err
+			}))
+		}
 	})
 }
 

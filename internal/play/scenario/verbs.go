@@ -248,14 +248,18 @@ const widest = 60
 func fill(s *runner, a *args) (answer, error) {
 	until, err := parsePattern(a.all)
 	for range widest {
+		sent := []string{"InputSent|WatcherForced", "stream=0", fmt.Sprint("after=", s.Log.Last())}
 		if err == nil {
 			_, err = change(s, newArgs("", []string{"a", "1", "wide=" + strings.Repeat("·", 2000)}))
 		}
 		if err == nil {
-			_, err = await(s, newArgs("", []string{"InputSent", "stream=0", "newest"}))
+			_, err = await(s, newArgs("", sent))
 		}
 		if err != nil || slices.ContainsFunc(s.seen, func(r probe.Record) bool { return until.matches(s.facts, &r) }) {
 			return answer{}, err
+		}
+		if slices.ContainsFunc(s.seen, func(r probe.Record) bool { return r.Point == probe.WatcherForced }) {
+			return answer{}, &Unshown{"1 WatcherForced", until.words}
 		}
 	}
 	return answer{}, &Unshown{fmt.Sprintf("none in %d changes", widest), until.words}

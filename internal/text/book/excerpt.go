@@ -67,8 +67,7 @@ func (d *document) quoted(symbol, file, how string, fields []string) (string, er
 		return fmt.Sprintf(`<pre class="session" tabindex="0">%s</pre>`, html.EscapeString(prints)), nil
 	case how == "whole":
 		return fmt.Sprintf(`<details class="answer"><summary>All of %s</summary>%s</details>`,
-			html.EscapeString(symbol),
-			d.figure(decl, code, nil)), nil
+			html.EscapeString(symbol), d.figure(decl, code, nil)), nil
 	}
 	left, err := decl.Without(fields)
 	return d.figure(decl, code, left), err
