@@ -61,6 +61,7 @@ const points = `$$("article .l[data-point]").filter((line) => !line.closest("det
 // TestTheBook reads the book, each part in a page of its own.
 func TestTheBook(t *testing.T) {
 	t.Parallel()
+	sit(t) // the parts do not queue again, so this long test does not end last, alone
 	v := startViz(t, "-demo=false", "-controllers=false")
 	for _, each := range []struct {
 		name string
