@@ -19,16 +19,16 @@ BINARY    = bin/debugged-$(or $(RECIPE),$(notdir $(firstword $(DEBUGGED))))
 DEBUGGED  = $(if $(RECIPE),$(shell sed -n 's/^\# debug //p' docs/debugger/$(RECIPE).dlv),./chapters/$(CHAPTER) -test.run '$(RUN)')
 # PHASES are those of `make test`; each runs even if another has failed. Stale files are reported first, with the
 # command that writes them.
-PHASES   := fresh race plain compat recipes browser
+PHASES   := fresh race plain compat browser
 PLATFORMS := darwin/arm64 windows/amd64
 # RACED are the packages whose tests run as race builds, with a fifth of each property's tries (-short); `make full`
 # makes all tries. viz also runs without the race detector, because its scripts run only there. Plain tests wait more
-# than they compute, so four packages run at once. Tests of compat build the program themselves, which go test does not
-# notice, so their results are not cached.
+# than they compute, so four packages run at once, and three of compat, of which the longest come first. Tests of compat
+# build the program themselves, which go test does not notice, so their results are not cached.
 RACED    := ./chapters/... ./internal/observe/probe ./internal/observe/hold ./internal/play/sandbox ./internal/play/otherserver ./internal/play/lens ./viz ./cmd/viz
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fresh race plain compat recipes browser lint fork where size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
+.PHONY: help run test fresh race plain compat browser lint fork where size generate recordings screenshots tab site cross bench debug debug-viz storm clients full
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -57,11 +57,8 @@ race: ## tests under the race detector: the chapters, and the packages around th
 plain: ## all other tests
 	$(GO) test -vet=off -p 4 -timeout 1h ./viz $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
 
-compat: ## tests beside the real kubectl, client-go and apiserver
-	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h $$($(GO) list ./... | grep -vE '/(e2e|recipes)$$')
-
-recipes: ## the commands of all pages, and the recipes of the debugger
-	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h ./recipes
+compat: ## tests beside the real kubectl, client-go and apiserver; the commands of all pages, and the recipes of the debugger
+	cd internal/check/compat && $(GO) test -p 3 -count=1 -vet=off -timeout 1h $$($(GO) list ./storm ./recipes ./... | grep -v '/e2e$$')
 
 browser: ## the page in a headless browser; run it alone, because it needs both cores
 	cd internal/check/compat && $(GO) test -count=1 -vet=off -timeout 1h ./e2e
